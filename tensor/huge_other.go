@@ -1,0 +1,6 @@
+//go:build !linux
+
+package tensor
+
+// adviseHuge does nothing on systems without such advice.
+func adviseHuge([]byte) {}
