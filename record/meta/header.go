@@ -1,0 +1,83 @@
+package meta
+
+import (
+	"strconv"
+
+	"github.com/wick-ml/wick/checkpoint"
+	"github.com/wick-ml/wick/fault"
+)
+
+// Version is the version of the record form that this package writes. Readers
+// take every version up to it, and pass over members that they do not know.
+const Version = 1
+
+// CheckVersion returns an [fault.ErrUnsupported] error for a record of a later
+// form than [Version], and a malformed one for a version that never was.
+func CheckVersion(h checkpoint.RecordHeader) error {
+	switch {
+	case h.Version > Version:
+		return fault.New(fault.Unsupported, "record version "+strconv.Itoa(h.Version)+writtenBy(h)).
+			Needs("version "+strconv.Itoa(Version)+" or lower", "use a newer wick")
+	case h.Version < 1:
+		return fault.New(fault.Malformed, "record version "+strconv.Itoa(h.Version)+writtenBy(h)).
+			Needs("version 1 to "+strconv.Itoa(Version), "the file is damaged: get it again")
+	}
+	return nil
+}
+
+// Check compares what a record says of itself with what its reader expects. A
+// side that says nothing agrees. It fails with [fault.ErrMismatch], naming both.
+func Check(found, want checkpoint.RecordHeader) error {
+	if differ(found.Type, want.Type) {
+		return fault.New(fault.Mismatch, "a record of "+found.Type+writtenBy(found)).
+			Needs("a record of "+want.Type, "read it into the type that it was written from, or write it again")
+	}
+	if differ(found.Precision, want.Precision) {
+		return fault.New(fault.Mismatch, "a record in "+found.Precision+" precision"+writtenBy(found)).
+			Needs(want.Precision+" precision", "convert the record, or read it in its own precision")
+	}
+	return nil
+}
+
+func differ(a, b string) bool { return a != "" && b != "" && a != b }
+
+func writtenBy(h checkpoint.RecordHeader) string {
+	if h.Writer == "" {
+		return ""
+	}
+	return " written by " + h.Writer
+}
+
+// The keys of checkpoint.Info.Metadata under which a reader tells what a record
+// says of itself.
+const (
+	KeyVersion   = "wick.version"
+	KeyType      = "wick.type"
+	KeyPrecision = "wick.precision"
+	KeyWriter    = "wick.writer"
+)
+
+// Tell puts the header into a checkpoint's metadata.
+func Tell(h checkpoint.RecordHeader, info *checkpoint.Info) {
+	if info.Metadata == nil {
+		info.Metadata = map[string]string{}
+	}
+	info.Metadata[KeyVersion] = strconv.Itoa(h.Version)
+	for key, text := range map[string]string{KeyType: h.Type, KeyPrecision: h.Precision, KeyWriter: h.Writer} {
+		if text != "" {
+			info.Metadata[key] = text
+		}
+	}
+	if h.Writer != "" {
+		info.Producer = h.Writer
+	}
+}
+
+// Told returns the header that a checkpoint's metadata tells; ok is false when
+// the checkpoint is no record.
+func Told(info checkpoint.Info) (h checkpoint.RecordHeader, ok bool) {
+	version, err := strconv.Atoi(info.Metadata[KeyVersion])
+	return checkpoint.RecordHeader{
+		Version: version, Type: info.Metadata[KeyType], Precision: info.Metadata[KeyPrecision], Writer: info.Metadata[KeyWriter],
+	}, err == nil
+}
