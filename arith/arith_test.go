@@ -1,0 +1,180 @@
+package arith_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/wick-ml/wick/arith"
+	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/nested"
+	"github.com/wick-ml/wick/pytorch"
+	"github.com/wick-ml/wick/tensor"
+)
+
+var ctx = context.Background()
+
+type fixture struct {
+	Tensors []struct {
+		Name   string
+		SHA256 string `json:"dequantized_sha256"`
+	}
+	Opaque []struct {
+		Path  string
+		Dense *struct {
+			DType, SHA256 string
+			Shape         []int
+		}
+	}
+}
+
+func fixtures(t *testing.T, dir string) map[string]fixture {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../pytorch-tests", dir, "expected.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Files map[string]fixture }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Files
+}
+
+// TestDequantize compares with torch's own dequantize, bit for bit.
+func TestDequantize(t *testing.T) {
+	compared := 0
+	for file, want := range fixtures(t, "quantized") {
+		c, err := pytorch.Open(ctx, filepath.Join("../pytorch-tests/quantized", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		for _, w := range want.Tensors {
+			if w.SHA256 == "" {
+				continue
+			}
+			q, err := c.Lookup(w.Name)
+			if err != nil {
+				t.Fatal(file, err)
+			}
+			d, err := arith.Dequantize(q)
+			if err != nil {
+				t.Fatal(file, w.Name, err)
+			}
+			if got := digest(t, d.Tensor); got != w.SHA256 {
+				t.Errorf("%s %s: %s, torch has %s", file, w.Name, got, w.SHA256)
+			}
+			compared++
+		}
+	}
+	if compared < 20 {
+		t.Fatalf("%d tensors compared, there were more", compared)
+	}
+}
+
+func digest(t *testing.T, v *tensor.Tensor) string {
+	t.Helper()
+	h := sha256.New()
+	if _, err := v.WriteTo(h); err != nil {
+		t.Fatal(err)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// TestDensify compares with torch's own to_dense.
+func TestDensify(t *testing.T) {
+	compared := 0
+	for file, want := range fixtures(t, "sparse") {
+		c, err := pytorch.Open(ctx, filepath.Join("../pytorch-tests/sparse", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		dense := map[string]*nested.Tensor{}
+		err = c.Walk(func(p nested.Path, v nested.Value) error {
+			if o, ok := v.(*nested.Opaque); ok && o.Class == "torch.Tensor" {
+				d, err := arith.Densify(ctx, o, arith.Limits{Expand: 64, Floor: 1 << 20})
+				dense[p.String()] = d
+				return err
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(file, err)
+		}
+		for _, w := range want.Opaque {
+			if w.Dense == nil {
+				continue
+			}
+			d := dense[w.Path]
+			if d == nil || d.DType().String() != w.Dense.DType || digest(t, d.Tensor) != w.Dense.SHA256 {
+				t.Errorf("%s %s: %v differs from torch", file, w.Path, d)
+			}
+			compared++
+		}
+	}
+	if compared < 10 {
+		t.Fatalf("%d tensors compared, there were more", compared)
+	}
+}
+
+func TestTrees(t *testing.T) {
+	c, err := pytorch.Open(ctx, "../pytorch-tests/quantized/per_tensor-torch2.15.pt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	root, err := arith.DequantizeTree(c.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after := 0, 0
+	count := func(n *int) nested.Visitor {
+		return func(_ nested.Path, v nested.Value) error {
+			if l, ok := v.(*nested.Tensor); ok && l.DType().Class() == tensor.QuantClass {
+				*n++
+			}
+			return nil
+		}
+	}
+	if err := errors.Join(nested.Walk(c.Root, nested.WalkLimits{}, count(&before)), nested.Walk(root, nested.WalkLimits{}, count(&after))); err != nil {
+		t.Fatal(err)
+	}
+	if before == 0 || after != 0 {
+		t.Errorf("%d quantized before, %d after", before, after)
+	}
+}
+
+func coo(size []nested.Value, indices []int64, n int, values []float32) *nested.Opaque {
+	members, state := nested.NewMap("dict"), nested.NewMap("dict")
+	_ = members.Set(nested.Component("indices"), &nested.Tensor{Tensor: tensor.Of(indices, len(size), n)})
+	_ = members.Set(nested.Component("values"), &nested.Tensor{Tensor: tensor.Of(values)})
+	_ = state.Set(nested.String("size"), nested.NewList("torch.Size", size...))
+	return &nested.Opaque{Class: "torch.Tensor", Reason: "torch.sparse_coo", Members: members, State: state}
+}
+
+// TestDensifyLies holds components that contradict each other.
+func TestDensifyLies(t *testing.T) {
+	limits := arith.Limits{Expand: 64, Floor: 1 << 20}
+	for name, tt := range map[string]struct {
+		o    *nested.Opaque
+		want error
+	}{
+		"an index past the end": {coo([]nested.Value{nested.Int(2)}, []int64{2}, 1, []float32{1}), fault.ErrMalformed},
+		"a negative index":      {coo([]nested.Value{nested.Int(2)}, []int64{-1}, 1, []float32{1}), fault.ErrMalformed},
+		"fewer values":          {coo([]nested.Value{nested.Int(2)}, []int64{0, 1}, 2, []float32{1}), fault.ErrMalformed},
+		"a negative size":       {coo([]nested.Value{nested.Int(-2)}, []int64{0}, 1, []float32{1}), fault.ErrMalformed},
+		"a huge size":           {coo([]nested.Value{nested.Int(1 << 30)}, []int64{0}, 1, []float32{1}), fault.ErrLimit},
+		"no sparse tensor":      {&nested.Opaque{Class: "x.Y"}, fault.ErrUsage},
+	} {
+		if _, err := arith.Densify(ctx, tt.o, limits); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
+}
