@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/wick-ml/wick/cmd/wick/internal/human"
+	"github.com/wick-ml/wick/cmd/wick/internal/listing"
+	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/nested"
+	"github.com/wick-ml/wick/tensor"
+)
+
+// maxName is where a name or a value in a table is cut in its middle, bytes.
+const maxName = 160
+
+// printTable prints a listing for people.
+func (a *app) printTable(l *listing.Listing, f *lsFlags) error {
+	t := tensorTable(f)
+	shared := sharedStorages(l.Tensors)
+	t.lazy = &lazyRows{len(l.Tensors), func() cellMaker {
+		lines := tensorLines{l: l, shared: shared, f: f}
+		return lines.cells
+	}}
+	if err := t.print(a.streams); err != nil {
+		return err
+	}
+	if f.all {
+		if err := a.printValues(l); err != nil {
+			return err
+		}
+	}
+	_, err := a.out.WriteString(a.paint(dim, totals(l, f)) + "\n")
+	return err
+}
+
+func tensorTable(f *lsFlags) *table {
+	t := &table{head: []string{"NAME", "DTYPE", "SHAPE", "SIZE", "STORAGE"}, right: []bool{false, false, false, true, false}}
+	if f.long {
+		t.head[3] = "BYTES"
+		t.head = append(t.head, "OFFSET", "STRIDES", "CLASS")
+		t.right = append(t.right, true, false, false)
+	}
+	if f.sha256 {
+		t.head, t.right = append(t.head, "SHA256"), append(t.right, false)
+	}
+	t.head, t.right = append(t.head, ""), append(t.right, false)
+	t.cut = []int{0, len(t.head) - 1}
+	if !f.long {
+		t.spare = []int{4}
+	}
+	return t
+}
+
+// tensorLines makes the rows of a table of tensors. Texts that neighbours have in
+// common are made once.
+type tensorLines struct {
+	l      *listing.Listing
+	shared map[*tensor.Storage]bool
+	f      *lsFlags
+
+	last    *tensor.Tensor // of which shape and size are
+	shape   string
+	size    string
+	storage *tensor.Storage // which is called
+	name    string
+}
+
+// cells appends the cells of a row.
+func (r *tensorLines) cells(i int, cells []cell) []cell {
+	row := &r.l.Tensors[i]
+	t := row.Tensor()
+	if r.last == nil || t.DType() != r.last.DType() || !sameShape(t, r.last) {
+		r.last, r.shape, r.size = t, shapeText(t), human.Bytes(t.Bytes())
+	}
+	cells = append(cells,
+		cell{nameOrEmpty(row.Name()), bold}, cell{t.DType().String(), dtypeStyle(t.DType())}, cell{r.shape, plain},
+		cell{r.size, plain}, cell{r.storageNames(row), dim},
+	)
+	if r.f.long {
+		cells[3].text = strconv.FormatInt(t.Bytes(), 10)
+		cells = append(cells, longCells(row)...)
+	}
+	if r.f.sha256 {
+		cells = append(cells, cell{row.Hex(), plain})
+	}
+	return append(cells, marks(row, r.shared))
+}
+
+func sameShape(a, b *tensor.Tensor) bool {
+	if a.Dims() != b.Dims() {
+		return false
+	}
+	for d := range a.Dims() {
+		if a.Size(d) != b.Size(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// shapeText prints a shape as [2, 3].
+func shapeText(t *tensor.Tensor) string {
+	b := make([]byte, 0, 48)
+	b = append(b, '[')
+	for d := range t.Dims() {
+		if d > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(b, int64(t.Size(d)), 10)
+	}
+	return string(append(b, ']'))
+}
+
+// nameOrEmpty is a name for people; that of the root itself is empty.
+func nameOrEmpty(name string) string {
+	if name == "" {
+		return `""`
+	}
+	return fault.Clean(name, maxName)
+}
+
+func longCells(row *listing.Tensor) []cell {
+	class := nested.TypeName(row.Leaf)
+	_, strides, offset, ok := row.Tensor().Strided()
+	if !ok {
+		return []cell{{}, {}, {fault.Clean(class, maxName), dim}}
+	}
+	return []cell{{strconv.FormatInt(offset, 10), plain}, {tensor.Int64s(strides), plain}, {fault.Clean(class, maxName), dim}}
+}
+
+func dtypeStyle(d tensor.DType) style {
+	switch d.Class() {
+	case tensor.FloatClass, tensor.ComplexClass:
+		return cyan
+	case tensor.QuantClass:
+		return yellow
+	default:
+		return blue
+	}
+}
+
+// storageNames names what a tensor lies in, but not where it only repeats the
+// tensor's name.
+func (r *tensorLines) storageNames(row *listing.Tensor) string {
+	names := ""
+	own := nameOrEmpty(row.Name())
+	for s := range row.Tensor().Storages() {
+		switch name := r.storageName(s); {
+		case name == own:
+		case names == "":
+			names = name
+		default:
+			names += "+" + name
+		}
+	}
+	return names
+}
+
+// storageName names a storage: one of torch's records without the top folder that
+// all of them share.
+func (r *tensorLines) storageName(s *tensor.Storage) string {
+	if s != r.storage {
+		name := r.l.StorageName(s)
+		if i := strings.Index(name, "/data/"); i >= 0 {
+			name = name[i+1:]
+		}
+		r.storage, r.name = s, fault.Clean(name, maxName)
+	}
+	return r.name
+}
+
+// marks says what is special about a row.
+func marks(row *listing.Tensor, shared map[*tensor.Storage]bool) cell {
+	if kind := listing.RowKind(row.Err); kind != "" {
+		return cell{fmt.Sprintf("%s: %s", kind, fault.Clean(row.Err.Error(), maxName)), red}
+	}
+	if row.NoData() {
+		return cell{"no data", yellow}
+	}
+	var notes []string
+	s, _, _, ok := row.Tensor().Strided()
+	if ok && shared[s] {
+		notes = append(notes, "shared")
+	}
+	if !row.Tensor().Contiguous() {
+		notes = append(notes, "strided")
+	}
+	if ok && !shared[s] && s.Size() > row.Tensor().Bytes() {
+		notes = append(notes, "part of "+human.Bytes(s.Size()))
+	}
+	if leaf, isLazy := row.Leaf.(*nested.Tensor); isLazy && leaf.Quant != nil {
+		notes = append(notes, leaf.Quant.Scheme)
+	}
+	return cell{strings.Join(notes, ", "), yellow}
+}
+
+// sharedStorages finds the storages that more than one row lies in.
+func sharedStorages(rows []listing.Tensor) map[*tensor.Storage]bool {
+	shared := map[*tensor.Storage]bool{}
+	for i := range rows {
+		for s := range rows[i].Tensor().Storages() {
+			_, seen := shared[s]
+			shared[s] = seen
+		}
+	}
+	return shared
+}
+
+// printValues prints the plain values and the opaque objects.
+func (a *app) printValues(l *listing.Listing) error {
+	t := table{cut: []int{0, 2}}
+	add := func(p nested.Path, kind cell, text string) {
+		name, _ := p.Text()
+		t.add(cell{fault.Clean(name, maxName), bold}, kind, cell{fault.Clean(text, maxName), plain})
+	}
+	for v := range l.Values.All() {
+		add(v.Path, cell{nested.TypeName(v.Value), blue}, nested.Repr(v.Value))
+	}
+	for i := range l.Sets {
+		add(l.Sets[i].Path, cell{l.Sets[i].List.Class, blue}, nested.Repr(l.Sets[i].List))
+	}
+	for i := range l.Opaque {
+		add(l.Opaque[i].Path, cell{"opaque", yellow}, l.Opaque[i].Class+" ("+l.Opaque[i].Reason+")")
+	}
+	return t.print(a.streams)
+}
+
+// totals is the last line of a listing.
+func totals(l *listing.Listing, f *lsFlags) string {
+	sum := l.Summarize()
+	text := human.Plural(sum.Tensors, "tensor")
+	if sum.Tensors > 0 {
+		text += ", " + human.Elements(sum.Elements) + ", " + human.Bytes(sum.Bytes)
+	}
+	if more := others(sum); more != "" && !f.all {
+		text += "; " + more + " (--all shows them)"
+	}
+	return text
+}
+
+// others counts what is no tensor.
+func others(sum listing.Summary) string {
+	var more []string
+	if sum.Values > 0 {
+		more = append(more, human.Plural(sum.Values, "plain value"))
+	}
+	if sum.Opaque > 0 {
+		more = append(more, human.Plural(sum.Opaque, "opaque object"))
+	}
+	return strings.Join(more, " and ")
+}
