@@ -1,0 +1,266 @@
+package attacks
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	mostTime   = 5 * time.Second
+	mostMemory = 256 << 20
+)
+
+// program is the command as users have it; TestMain builds it.
+var program string
+
+// runnerVariable makes this test's own program a runner: a process takes over the peak of
+// memory of the one that started it, and the one that makes bombs is large.
+const runnerVariable = "WICK_ATTACKS_RUNNER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runnerVariable) != "" {
+		os.Exit(serve())
+	}
+	os.Exit(buildAndRun(m))
+}
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "wick-attacks-")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program = filepath.Join(dir, "wick")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/wick").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
+	return m.Run()
+}
+
+// outcome is how a process ended.
+type outcome struct {
+	Command string
+	Code    int
+	Killed  bool // by a signal, or because it took too long
+	Err     []byte
+	Head    []byte        // of stdout
+	Control string        // what is around the first control on either, "" for none
+	Time    time.Duration // of the processor: a busy machine makes everything late
+	Memory  int64         // most bytes that were in memory, 0 where the system does not tell
+	Left    []string      // what lies beside the input
+}
+
+// order is what a runner does: all commands on one input.
+type order struct {
+	Program, File, Dir string
+	Commands           []command
+}
+
+// serve is a runner: it reads an order and writes the outcomes.
+func serve() int {
+	var o order
+	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
+		return 1
+	}
+	var all []outcome
+	for _, command := range o.Commands {
+		all = append(all, o.run(command))
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(all); err != nil {
+		return 1
+	}
+	return 0
+}
+
+func (o order) run(c command) outcome {
+	ctx, cancel := context.WithTimeout(context.Background(), 6*mostTime)
+	defer cancel()
+	dir := filepath.Dir(o.File)
+	cmd := exec.CommandContext(ctx, o.Program, c.args(o.File, filepath.Join(dir, output), o.Dir)...)
+	if c.Pipe {
+		in, err := os.Open(o.File)
+		if err != nil {
+			return outcome{Command: c.Name(), Err: []byte(err.Error())}
+		}
+		defer func() { _ = in.Close() }() // only read from
+		cmd.Stdin = in
+	}
+	out, errs := sieve{tabs: c.isCode()}, sieve{}
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	_ = cmd.Run() // its state says how it ended
+	p := cmd.ProcessState
+	got := outcome{
+		Command: c.Name(), Code: p.ExitCode(), Killed: !p.Exited(), Err: errs.head, Head: out.head, Control: cmp.Or(out.found(), errs.found()),
+		Time: p.UserTime() + p.SystemTime(), Memory: peakMemory(p),
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		got.Left = append(got.Left, err.Error())
+	}
+	for _, e := range entries {
+		if e.Name() != "in" {
+			got.Left = append(got.Left, e.Name())
+			_ = os.RemoveAll(filepath.Join(dir, e.Name())) // the next command makes it anew, if at all
+		}
+	}
+	return got
+}
+
+// runAll has a runner run commands on a file.
+func runAll(t *testing.T, file, dir string, commands []command) []outcome {
+	t.Helper()
+	in, err := json.Marshal(order{program, file, dir, commands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), runnerVariable+"=1")
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []outcome
+	if err := json.Unmarshal(out, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestAttacks runs the command line over every attack: the commands that show
+// most on each, and of the others, in turn, as many as the day has time for. With
+// [everyVariable] set it is each on each.
+func TestAttacks(t *testing.T) {
+	dir := t.TempDir()
+	writeHelpers(t, dir)
+	turn := map[bool]int{}
+	ran := map[string]int{}
+	for i, c := range All() {
+		isOpcode := strings.HasPrefix(c.Name, "opcode ")
+		list, next := chosen(isOpcode, turn[isOpcode])
+		turn[isOpcode] = next
+		for _, command := range list {
+			ran[command.Name()]++
+		}
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			own := filepath.Join(dir, fmt.Sprint(i))
+			file := write(t, own, c)
+			all := runAll(t, file, dir, fitting(list, file))
+			for _, got := range all {
+				check(t, c, got)
+			}
+			if len(c.Files()) == 1 && c.Files()[""] != nil {
+				checkScan(t, all)
+			}
+			if err := os.RemoveAll(own); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for _, c := range every {
+		if ran[c.Name()] < 20 {
+			t.Errorf("%s ran %d times", c.Name(), ran[c.Name()])
+		}
+	}
+	t.Logf("%d processes: %v", total(ran), ran)
+}
+
+func total(counts map[string]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// write makes the files of a case in a folder and returns what to open.
+func write(t *testing.T, dir string, c Case) string {
+	t.Helper()
+	target := filepath.Join(dir, "in")
+	for name, data := range c.Files() {
+		file := target
+		if name != "" {
+			file = filepath.Join(target, filepath.FromSlash(name))
+		}
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return target
+}
+
+func check(t *testing.T, c Case, got outcome) {
+	t.Helper()
+	if got.Killed || got.Time > mostTime || got.Memory > mostMemory {
+		t.Errorf("%s: killed %v, %v, %d MiB", got.Command, got.Killed, got.Time, got.Memory>>20)
+	}
+	if want := exits(c, got.Command); !slices.Contains(want, got.Code) {
+		t.Errorf("%s: exit %d, want one of %v: %s", got.Command, got.Code, want, cut(got.Err))
+	}
+	checkTexts(t, c, got)
+	for _, name := range got.Left {
+		if !strings.HasPrefix(name, output) || got.Code != 0 {
+			t.Errorf("%s: exit %d leaves %q", got.Command, got.Code, name)
+		}
+	}
+	if _, err := os.Lstat("/tmp/wick-climbed"); err == nil {
+		t.Errorf("%s wrote outside of its folder", got.Command)
+	}
+}
+
+var trace = regexp.MustCompile(`(?m)panic|goroutine \d+ \[|runtime error|BUG:|fatal error|SIG[A-Z]{3,}`)
+
+func checkTexts(t *testing.T, c Case, got outcome) {
+	t.Helper()
+	if found := trace.Find(got.Err); found != nil {
+		t.Errorf("%s says %q: %s", got.Command, found, cut(got.Err))
+	}
+	isRefusal := got.Code > 1
+	isLine := bytes.Count(got.Err, []byte("\n")) == 1 && (bytes.HasPrefix(got.Err, []byte("wick: ")) || bytes.HasPrefix(got.Err, []byte(`{"error":`)))
+	if isRefusal && (!isLine || len(got.Err) > 4096) {
+		t.Errorf("%s: exit %d with %d bytes on stderr: %s", got.Command, got.Code, len(got.Err), cut(got.Err))
+	}
+	if got.Control != "" {
+		t.Errorf("%s prints %s", got.Command, got.Control)
+	}
+	mentions := func(text string) bool { return bytes.Contains(got.Err, []byte(text)) }
+	if isRefusal && strings.HasPrefix(got.Command, "ls") && len(c.Mentions) > 0 && !slices.ContainsFunc(c.Mentions, mentions) {
+		t.Errorf("%s does not mention any of %q: %s", got.Command, c.Mentions, cut(got.Err))
+	}
+}
+
+func cut(s []byte) string { return fmt.Sprintf("%.600q", s) }
+
+// Names of cases are what a failure is looked up by.
+func TestNamesAreUnique(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range All() {
+		if seen[c.Name] {
+			t.Errorf("two attacks are called %q", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	t.Logf("%d attacks", len(seen))
+}
