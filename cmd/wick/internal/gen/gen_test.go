@@ -75,6 +75,8 @@ func TestTypes(t *testing.T) {
 		{"a list with gaps", []string{"features.0.weight 2 2 3 3", "features.3.weight 4 2 3 3", "features.6.weight 4 4 1 1"},
 			[]string{"Features []nn.Conv2d[float32] `torch:\"features, gaps=keep\"` // 3 × at 0, 3, 6 weight [2…4, 2…4, 1…3, 1…3]"}},
 		{"a list from 1", []string{"h.1.weight 2 2", "h.2.weight 2 2"}, []string{"H []nn.Linear[float32] `torch:\"h, gaps=keep\"` // 2 × at 1, 2"}},
+		{"a list under a value's name", []string{"m.0 = a", "m.0.0 2", "m.0.1 2"},
+			[]string{"Item0 string `torch:\"0\"`", "Item0_2 NetM2 `torch:\"0\"`", "Item1 tensor.Array[float32] `torch:\"1\"` // [2]"}},
 		{"a list too sparse", []string{"h.0.weight 2 2", "h.900.weight 2 2"}, []string{"Linear0 nn.Linear[float32] `torch:\"0\"`", "Linear900 nn.Linear[float32] `torch:\"900\"`"}},
 		{"a sequence of unlike modules", []string{"s.0.weight 2 3 3 3", "s.0.bias 2", "s.1.weight 2", "s.1.bias 2", "s.1.running_mean 2", "s.1.running_var 2"},
 			[]string{"Conv0 nn.Conv2d[float32] `torch:\"0\"`", "BN1 nn.BatchNorm2d[float32] `torch:\"1\"` // [2]"}},

@@ -75,11 +75,14 @@ func (p *plan) infer(n *node, place string) *typ {
 }
 
 func (p *plan) inferNew(n *node, place string) *typ {
-	if t := p.list(n, place); t != nil {
-		return t
-	}
-	if t := p.dict(n); t != nil {
-		return t
+	// A name that is a value's too would fill a slice or a map with the value.
+	if n.leaf == nil {
+		if t := p.list(n, place); t != nil {
+			return t
+		}
+		if t := p.dict(n); t != nil {
+			return t
+		}
 	}
 	t := p.structure(n, place)
 	if t != nil && !p.o.Plain {

@@ -5,9 +5,13 @@ import "math"
 // bins is how many bins a histogram has at most.
 const bins = 48
 
+// part is what a histogram divides values by: a range that has just doubled over
+// the largest float64s must be a float64 too.
+const part = 16
+
 // histogram counts values in one pass without knowing their range: whenever a
-// value lies outside, two bins become one and the range doubles. It counts
-// quarters of the values, so that the range of the largest float64s is a float64.
+// value lies outside, two bins become one and the range doubles. Its range is
+// that of sixteenths of the values.
 type histogram struct {
 	lo, width float64 // the width is 0 before the first value
 	counts    [bins]int64
@@ -15,7 +19,7 @@ type histogram struct {
 
 // add counts finite values.
 func (h *histogram) add(v float64) {
-	v /= 4
+	v /= part
 	if h.width == 0 {
 		h.begin(v)
 	}
@@ -65,5 +69,5 @@ func (h *histogram) trimmed() (counts []int64, lo, hi float64) {
 // edge is where a bin begins; the outermost may lie beyond the largest float64.
 func (h *histogram) edge(i int) float64 {
 	const most = math.MaxFloat64
-	return max(-most, min(most, 4*(h.lo+float64(i)*h.width)))
+	return max(-most, min(most, part*(h.lo+float64(i)*h.width)))
 }
