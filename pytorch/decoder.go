@@ -142,12 +142,26 @@ func (s *stream) open() (*checkpoint.Checkpoint, error) {
 		switch {
 		case zipFormat{}.Sniff(head, nil):
 			return s.openZip()
-		case legacyFormat{}.Sniff(head, nil):
+		case legacyFormat{}.Sniff(head, nil) && !s.isTarToo():
 			return s.openLegacy()
 		default:
 			return s.spool("a format that cannot be read in order")
 		}
 	}
+}
+
+// isTarToo reports whether stacked pickles are a tar as well. Of those that are
+// not, it looks at no byte behind the pickles.
+func (s *stream) isTarToo() bool {
+	head, err := s.in.peek(tarSumEnd)
+	if err != nil {
+		return false // too short for either, which is said where it is read
+	}
+	if _, ok := looseNumber(head[tarSum:]); !ok {
+		return false
+	}
+	head, err = s.in.peek(tarBlock)
+	return err == nil && isTar(head)
 }
 
 // wrap takes one compression off.

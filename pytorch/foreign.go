@@ -109,7 +109,7 @@ var foreigners = []foreign{
 	{"an lz4 archive", at(0, "\x04\x22\x4d\x18"), "unpack it first with lz4 -d"},
 	{"a 7-Zip archive", at(0, "7z\xbc\xaf\x27\x1c"), cureUnpack},
 	{"a RAR archive", at(0, "Rar!\x1a\x07"), cureUnpack},
-	{"a tar archive", isTar, cureUnpack},
+	{"a tar archive", at(tarMagic, "ustar"), cureUnpack},
 	{"an ELF program or library", at(0, "\x7fELF"), cureRename},
 	{"a Windows program", at(0, "MZ"), cureRename},
 	{"a Mach-O program or library", anyOf(at(0, "\xcf\xfa\xed\xfe"), at(0, "\xca\xfe\xba\xbe")), cureRename},
@@ -287,8 +287,6 @@ func isTable(src checkpoint.Source) bool {
 	n, _ := src.ReadAt(end[:], src.Size()-int64(len(magic))) // what cannot be read is no such table
 	return string(end[:n]) == magic
 }
-
-func isTar(head []byte) bool { return at(257, "ustar")(head) }
 
 // isText reports whether a head is readable text.
 func isText(head []byte) bool {

@@ -62,7 +62,7 @@ func openInnerZip(src checkpoint.Source, l *loader) (nested.Value, error) {
 	if err := a.prove(); err != nil {
 		return nil, err
 	}
-	top, found, err := findTop(a.names())
+	top, found, err := a.top()
 	if err != nil || !found {
 		return nil, firstFault(errors.Join(err, errNoPickle))
 	}

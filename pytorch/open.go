@@ -12,7 +12,7 @@ import (
 // they are to be tried. The last one recognises everything: it says what a
 // source is instead, and what to do about it.
 func Formats() []checkpoint.Format {
-	formats := []checkpoint.Format{zipFormat{}, legacyFormat{}, tarFormat{}}
+	formats := []checkpoint.Format{zipFormat{}, tarFormat{}, legacyFormat{}} // in torch.load's own order
 	for _, f := range wrapFormats {
 		formats = append(formats, f)
 	}

@@ -164,7 +164,7 @@ func (s *scan) source(src checkpoint.Source, within string, depth int) error {
 	for _, f := range wrapFormats {
 		if f.Sniff(head, src) {
 			s.format(f.name, depth)
-			return s.wrapped(src, f, within, depth)
+			return errors.Join(s.wrapped(src, f, within, depth), s.before(src, head, within, depth))
 		}
 	}
 	err = s.container(src, head, within, depth)
@@ -182,9 +182,9 @@ func (s *scan) container(src checkpoint.Source, head []byte, within string, dept
 	case zipFormat{}.Sniff(head, src):
 		s.format("zip", depth)
 		return s.zips(src, within, depth)
-	case tarFormat{}.Sniff(head, src) || isTar(head):
+	case isTar(head):
 		s.format("tar", depth)
-		return errors.Join(s.tar(src, within, depth), s.behind(src, within, depth))
+		return errors.Join(s.tar(src, within, depth), s.before(src, head, within, depth), s.behind(src, within, depth))
 	default:
 		return s.stacked(src, head, within, depth)
 	}
@@ -216,6 +216,19 @@ func (s *scan) format(name string, depth int) {
 	if depth == 0 {
 		s.report.Format = name
 	}
+}
+
+// before scans the pickle that a file of another format begins with as well:
+// torch.load reads that where it is given the bytes rather than the file.
+func (s *scan) before(src checkpoint.Source, head []byte, within string, depth int) error {
+	if s.instead != nil || !s.startsPickle(src, head) {
+		return nil
+	}
+	s.report.Formats = append(s.report.Formats, "pickle")
+	format := s.report.Format
+	err := s.stacked(src, head, within, depth)
+	s.report.Format = format
+	return err
 }
 
 // behind scans a zip archive that ends a file of another format: readers that
@@ -268,4 +281,4 @@ func nestedRecord(within, record string) string {
 
 // isSource reports whether a record is code that torch.jit.load or
 // torch.package would compile or run.
-func isSource(name string) bool { return strings.HasSuffix(name, ".py") }
+func isSource(name string) bool { return strings.HasSuffix(fold(name), ".py") }

@@ -30,7 +30,8 @@ func (s *scan) zip(src checkpoint.Source, within string, depth int) error {
 	var faults []error
 	for _, i := range a.byPlace {
 		e := &a.entries[i]
-		if e.isFolder() || slices.ContainsFunc(raw, func(dir string) bool { return strings.HasPrefix(e.name, dir) }) {
+		isRaw := func(dir string) bool { return strings.HasPrefix(fold(e.name), dir) }
+		if e.isFolder() || !isPickleName(e.name) && slices.ContainsFunc(raw, isRaw) {
 			continue
 		}
 		if s.instead != nil && strings.HasPrefix(e.name, "__MACOSX/") {
@@ -53,15 +54,17 @@ func (s *scan) zip(src checkpoint.Source, within string, depth int) error {
 }
 
 // rawFolders are the folders whose records are elements of tensors and never
-// pickles: those called data beside a data.pkl, and constants of TorchScript.
+// pickles, unless they are called so: those called data beside a data.pkl, and
+// constants of TorchScript. They are folded.
 func rawFolders(names []string) []string {
 	var dirs []string
 	for _, name := range names {
-		if path.Base(name) == "data.pkl" {
-			dirs = append(dirs, strings.TrimSuffix(name, "data.pkl")+"data/")
-		}
-		if path.Base(name) == "constants.pkl" {
-			dirs = append(dirs, strings.TrimSuffix(name, "constants.pkl")+"constants/")
+		dir, file := path.Split(fold(name))
+		switch file {
+		case "data.pkl":
+			dirs = append(dirs, dir+"data/")
+		case "constants.pkl":
+			dirs = append(dirs, dir+"constants/")
 		}
 	}
 	return dirs
@@ -103,7 +106,7 @@ func (s *scan) record(a *archive, e *entry, within string, depth int) error {
 }
 
 func isPickleName(name string) bool {
-	switch path.Ext(name) {
+	switch path.Ext(fold(name)) {
 	case ".pkl", ".pickle", ".pk", ".metadata":
 		return true
 	}
@@ -191,16 +194,16 @@ func (s *scan) looseRecord(src checkpoint.Source, at int64, within string, depth
 // for a checkpoint, and files with a form of their own.
 func (s *scan) tar(src checkpoint.Source, within string, depth int) error {
 	isCheckpoint := false
-	err := tarFiles(src, s.env.Limits, func(name string, off, size int64) error {
-		member := checkpoint.Section(src, off, size, src.Name())
-		name, within := name, nestedRecord(within, name)
+	err := tarFiles(src, s.env.Limits, func(h *tarHeader) error {
+		member := checkpoint.Section(src, h.off, h.size, src.Name())
+		within := nestedRecord(within, h.name)
 		switch {
-		case name == "storages" || name == "tensors":
+		case h.name == "storages" || h.name == "tensors":
 			isCheckpoint = true
 			return nil
-		case isTarMember(name):
+		case isTarMember(h.name):
 			isCheckpoint = true
-			_, err := s.pickle(within, 0, size, func() io.Reader { return sectionReader(member) }, depth+1)
+			_, err := s.pickle(within, 0, h.size, func() io.Reader { return sectionReader(member) }, depth+1)
 			return err
 		default:
 			return s.member(member, within, depth)

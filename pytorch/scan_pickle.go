@@ -59,26 +59,32 @@ func (s *scan) stacked(src checkpoint.Source, head []byte, within string, depth 
 }
 
 // startsPickle reports whether a file reads as a pickle: by its protocol, or
-// because it goes through to STOP as one of protocol 0.
+// because an instruction of it asks for a name, whatever follows, or because it
+// goes through to STOP.
 func (s *scan) startsPickle(src checkpoint.Source, head []byte) bool {
 	if isProtocol(head) {
 		return true
+	}
+	if len(head) == 0 || bytes.IndexByte(firstOpcodes, head[0]) < 0 {
+		return false
 	}
 	sc := pickle.NewScanner(pickle.NewStream(sectionReader(src)), s.env.Limits)
 	var op pickle.Op
 	for {
 		ok, err := sc.Next(&op)
 		switch {
-		case err != nil:
-			// A name that is asked for is a pickle's, whatever follows.
-			return false
-		case op.Code == pickle.GLOBAL || op.Code == pickle.INST:
+		case err != nil: // a text over the limit may have more behind it
+			return fault.KindOf(err) == fault.Limit && op.Int < src.Size()-op.Offset
+		case op.Asks():
 			return true
 		case !ok:
 			return sc.Count() > 1
 		}
 	}
 }
+
+// firstOpcodes are those that can be carried out on an empty stack.
+var firstOpcodes = []byte("(FIJKLMNPSTUVX]})cGBC\x80\x82\x83\x84\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x95\x96\x97")
 
 func isProtocol(head []byte) bool {
 	return len(head) >= 2 && head[0] == byte(pickle.PROTO) && head[1] <= 5

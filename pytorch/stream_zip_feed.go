@@ -284,11 +284,34 @@ func (z *zipStream) proveDirectory() error {
 			return err
 		}
 	}
-	top, found, err := findTop(a.names())
+	top, found, err := a.top()
 	if err == nil && (!found || top != z.top) {
 		err = fault.New(fault.Malformed, "another data.pkl than the one that came first").InRecord(top+"data.pkl").Needs("one", damaged)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return z.sameNames(a)
+}
+
+// sameNames proves that random access finds the records that this pass took, where
+// names may stand in other letters and more than once.
+func (z *zipStream) sameNames(a *archive) error {
+	took := []string{z.top + "data.pkl", z.top + "byteorder"}
+	for name := range z.storages {
+		took = append(took, name)
+	}
+	for _, name := range took {
+		e, err := a.find(name)
+		if err != nil {
+			return err
+		}
+		if e != nil && e.name != name {
+			return fault.New(fault.Unsupported, "a record whose name stands in other letters").InRecord(e.name).
+				Needs(name, "save the stream to a file, and open that")
+		}
+	}
+	return nil
 }
 
 // maxEntryExtra is how much extra fields and comments an entry of the directory

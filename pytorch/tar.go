@@ -1,12 +1,11 @@
 package pytorch
 
 import (
-	"archive/tar"
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,25 +33,20 @@ var tarMembers = []string{"sys_info", "storages", "tensors", "pickle"}
 // Name returns "tar".
 func (tarFormat) Name() string { return "tar" }
 
-// Sniff reads the first header, behind the extended ones that Python writes,
-// and looks for one of the four members.
-func (tarFormat) Sniff(head []byte, _ checkpoint.Source) bool {
-	h, err := tar.NewReader(bytes.NewReader(head)).Next()
-	return err == nil && isTarMember(h.Name)
-}
+// Sniff takes every tar: which of them is a checkpoint, its members say.
+func (tarFormat) Sniff(head []byte, _ checkpoint.Source) bool { return isTar(head) }
 
-func isTarMember(name string) bool {
-	name = strings.TrimPrefix(name, "./")
-	for _, m := range tarMembers {
-		if name == m {
-			return true
-		}
-	}
-	return false
-}
+func isTarMember(name string) bool { return slices.Contains(tarMembers, name) }
 
 // Open reads everything but the elements.
 func (tarFormat) Open(_ context.Context, src checkpoint.Source, env *checkpoint.Env) (*checkpoint.Checkpoint, error) {
+	head, err := checkpoint.Head(src)
+	if err != nil {
+		return nil, err
+	}
+	if (legacyFormat{}).Sniff(head, src) {
+		return nil, fault.New(fault.Malformed, "a tar archive that is stacked pickles as well").Needs("one of both", damaged)
+	}
 	o := &tarOpener{src: src, env: env, members: map[string]*tarMember{}, storages: map[string]*tarStorage{}, tensors: map[string]*nested.Tensor{}}
 	o.loader = &loader{limits: env.Limits, present: src.Size(), object: o.object}
 	for _, step := range []func() error{o.readMembers, o.readStorages, o.readTensors} {
@@ -100,66 +94,64 @@ type tarStorage struct {
 	node    *nested.Tensor // once the object has named it
 }
 
-// tarFiles lists the regular files of a tar and where their bytes are. It
-// relies on the reader taking whole blocks only, so that behind a header it
-// stands at the first byte of the file.
-func tarFiles(src checkpoint.Source, limits checkpoint.Limits, each func(name string, off, size int64) error) error {
-	section := io.NewSectionReader(src, 0, src.Size())
-	r := tar.NewReader(section)
+// tarFiles lists the members of a tar.
+func tarFiles(src checkpoint.Source, limits checkpoint.Limits, each func(*tarHeader) error) error {
+	r := newTarReader(src, limits)
 	for n := int64(1); ; n++ {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return badTar(err)
-		}
-		off, err := section.Seek(0, io.SeekCurrent)
-		if err != nil {
-			return readError(err, off)
+		h, err := r.next()
+		if err != nil || h == nil {
+			return err
 		}
 		if err := checkpoint.At("records", n, limits.Records); err != nil {
 			return err
 		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if h.Size < 0 || h.Size > src.Size()-off {
-			return badTar(io.ErrUnexpectedEOF)
-		}
-		if err := each(strings.TrimPrefix(h.Name, "./"), off, h.Size); err != nil {
+		h.name = strings.TrimPrefix(h.name, "./")
+		if err := each(h); err != nil {
 			return err
 		}
 	}
 }
 
-func badTar(err error) error {
-	var known *fault.Error
-	switch {
-	case errors.As(err, &known):
-		return err
-	case errors.Is(err, io.ErrUnexpectedEOF):
+// badTar is the fault of a header; cut says that bytes are missing.
+func badTar(cut error) error {
+	if cut != nil {
 		return fault.New(fault.Malformed, "a tar file that is cut short").
 			Needs("a whole file", "the download is incomplete or was truncated; get it again")
-	default:
-		return fault.Wrap(fault.Malformed, "a tar header that makes no sense", err).Needs("a sound tar file", damaged)
 	}
+	return fault.New(fault.Malformed, "a tar header that makes no sense").Needs("a sound tar file", damaged)
 }
 
 func (o *tarOpener) readMembers() error {
-	err := tarFiles(o.src, o.env.Limits, func(name string, off, size int64) error {
-		if o.members[name] != nil {
-			return fault.New(fault.Malformed, "two members of one name").InRecord(name).At(off).Needs("one", damaged)
+	var odd error
+	err := tarFiles(o.src, o.env.Limits, func(h *tarHeader) error {
+		switch {
+		case h.odd != "":
+			odd = cmp.Or(odd, error(fault.New(fault.Malformed, "a member "+h.odd).InRecord(h.name).At(h.off).Needs("plain files", damaged)))
+		case o.members[h.name] != nil:
+			odd = cmp.Or(odd, error(fault.New(fault.Malformed, "two members of one name").InRecord(h.name).At(h.off).Needs("one", damaged)))
 		}
-		o.members[name] = &tarMember{name: name, src: o.src, base: off, size: size}
-		o.info.Records = append(o.info.Records, checkpoint.Record{Name: name, Offset: off, Size: size, Stored: size})
+		o.members[h.name] = &tarMember{name: h.name, src: o.src, base: h.off, size: h.size}
+		o.info.Records = append(o.info.Records, checkpoint.Record{Name: h.name, Offset: h.off, Size: h.size, Stored: h.size})
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+	return o.whole(odd)
+}
+
+// whole fails where members are missing, or odd: readers would differ on what they
+// hold. A tar without any of the four is a tar of other files.
+func (o *tarOpener) whole(odd error) error {
+	has := func(name string) bool { return o.members[name] != nil }
+	if !slices.ContainsFunc(tarMembers, has) {
+		return fault.New(fault.Unsupported, "a tar archive").Needs("a checkpoint of PyTorch", cureUnpack)
+	}
+	if odd != nil {
+		return odd
+	}
 	for _, name := range tarMembers[1:] {
-		if o.members[name] == nil {
+		if !has(name) {
 			return fault.New(fault.Malformed, "no member "+name).InRecord(name).
 				Needs("the members "+strings.Join(tarMembers, ", "), damaged)
 		}

@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
 )
 
@@ -171,10 +174,69 @@ func TestTarTensorOutOfBounds(t *testing.T) {
 }
 
 func TestTarSniff(t *testing.T) {
-	if !(tarFormat{}).Sniff(soundTar().bytes(t), nil) {
-		t.Error("a tar of torch is not taken")
+	for _, f := range []tarFile{soundTar(), {"extra": "x"}} {
+		if !(tarFormat{}).Sniff(f.bytes(t), nil) {
+			t.Error("a tar is not taken")
+		}
 	}
-	if (tarFormat{}).Sniff(tarFile{"extra": "x"}.bytes(t), nil) || (tarFormat{}).Sniff([]byte("sys_info"), nil) {
+	if (tarFormat{}).Sniff([]byte("sys_info"), nil) || (tarFormat{}).Sniff(make([]byte, tarBlock), nil) {
 		t.Error("another file is taken")
+	}
+	if _, err := OpenBytes(t.Context(), "test", tarFile{"extra": "x"}.bytes(t)); !errors.Is(err, fault.ErrUnsupported) {
+		t.Errorf("a tar without a checkpoint: %v", err)
+	}
+}
+
+// The standard library's writer and ours agree on names, sizes and places.
+func TestTarHeaders(t *testing.T) {
+	long := strings.Repeat("folder/", 30) + "file"
+	for format, want := range map[tar.Format]string{tar.FormatUSTAR: "", tar.FormatPAX: "", tar.FormatGNU: "with a name of GNU's own"} {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		for _, h := range []*tar.Header{{Name: "folder/", Typeflag: tar.TypeDir}, {Name: long, Size: 700}, {Name: "short", Size: 3}} {
+			if h.Typeflag == 0 {
+				h.Typeflag = tar.TypeReg
+			}
+			h.Mode, h.Format = 0o644, format
+			if err := w.WriteHeader(h); err != nil {
+				t.Fatal(format, err)
+			}
+			if _, err := w.Write(bytes.Repeat([]byte(h.Name[:1]), int(h.Size))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		err := tarFiles(checkpoint.NewBytes("", b.Bytes()), defaults, func(h *tarHeader) error {
+			got = append(got, h.name)
+			if data := b.Bytes()[h.off:][:h.size]; strings.Trim(string(data), h.name[:1]) != "" {
+				t.Errorf("%v: %s is %q", format, h.name, data)
+			}
+			if h.name == long && h.odd != want {
+				t.Errorf("%v: a long name is %q", format, h.odd)
+			}
+			return nil
+		})
+		if err != nil || !slices.Equal(got, []string{"folder/", long, "short"}) {
+			t.Errorf("%v: %q, %v", format, got, err)
+		}
+	}
+}
+
+func TestTarNumbers(t *testing.T) {
+	for field, want := range map[string]int64{
+		"00000000017\x00": 15, "         17 ": 15, "17\x00        ": 15, "\x00\x00\x00\x00": 0, "    ": 0, "\x80\x00\x01\x00": 256,
+		"\x0000000017\x00": -1, "17\x0017": -1, "1_7 ": -1, "+17 ": -1, "18  ": -1, "17x ": -1, "\xff\xff\xff\xff": -1, "\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff": -1,
+	} {
+		if got, ok := tarNumber([]byte(field)); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q is %d, %v, want %d", field, got, ok, want)
+		}
+	}
+	for field, want := range map[string]int64{"17\x0099": 15, " +1_7 ": 15, "0o17": 15, "": -1, "1 7": -1, "-17": -15, "\xff\xff\xff\xff\xff\xff\xff": -256} {
+		if got, ok := looseNumber(append([]byte(field), 0)); ok != (want != -1) || ok && got != want {
+			t.Errorf("%q is loosely %d, %v, want %d", field, got, ok, want)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func (zipFormat) Open(ctx context.Context, src checkpoint.Source, env *checkpoin
 		return nil, err
 	}
 	z := &zipOpener{ctx: ctx, archive: a, env: env}
-	top, found, err := findTop(a.names())
+	top, found, err := a.top()
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +63,28 @@ type zipOpener struct {
 	info  checkpoint.Info
 }
 
+// top finds the folder of the archive that holds data.pkl. Torch takes the folder
+// of the directory's first record (init in inline_container.cc); where that
+// holds none, the archive was packed by somebody else.
+func (a *archive) top() (top string, found bool, err error) {
+	if len(a.entries) == 0 {
+		return "", false, nil
+	}
+	if dir, _, ok := strings.Cut(a.entries[0].name, "/"); ok && a.has(dir+"/data.pkl") {
+		return dir + "/", true, nil
+	}
+	names := a.names()
+	for i, name := range names {
+		if dir, file := path.Split(name); fold(file) != file {
+			names[i] = dir + fold(file)
+		}
+	}
+	return findTop(names)
+}
+
 // findTop finds the folder that holds data.pkl among names in the order of
 // their place. Of several the outermost counts, and among equals the one that
-// the first record lies in, as torch has it (getArchiveName in
-// inline_container.cc). macOS keeps shadows of files in a folder __MACOSX.
+// the first record lies in. macOS keeps shadows of files in a folder __MACOSX.
 func findTop(names []string) (top string, found bool, err error) {
 	var tops []string
 	for _, name := range names {

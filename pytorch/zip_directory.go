@@ -66,7 +66,7 @@ type archive struct {
 	src       checkpoint.Source
 	entries   []entry          // in the order of the directory
 	byPlace   []int32          // indexes of entries by the offset of their headers
-	index     map[string]int32 // by full name; -1 for a name that repeats
+	index     map[string]int32 // by full name, folded; -1 for a name that repeats
 	directory int64            // offset of the central directory
 	faults    map[int32]error  // what is wrong with an entry's local header
 	late      *lateProof       // proves local headers when they are needed; nil once all are proved
@@ -118,6 +118,10 @@ func readEnd(src checkpoint.Source) (directoryEnd, error) {
 			Needs("a whole file", "the download is incomplete or was truncated; get it again")
 	}
 	b := tail[i:]
+	if comment := int(le16(b, 20)); lenEnd+comment > len(b) {
+		return directoryEnd{}, fault.New(fault.Malformed, "a zip file that ends inside its comment").At(base+int64(i)).
+			Needs(strconv.Itoa(comment)+" bytes behind its end record", "the download is incomplete or was truncated; get it again")
+	}
 	end := directoryEnd{
 		count:  int64(le16(b, 10)),
 		size:   int64(le32(b, 12)),
@@ -136,18 +140,10 @@ func readEnd(src checkpoint.Source) (directoryEnd, error) {
 }
 
 // lastEnd finds the last end record, which is the one that torch's miniz and
-// Python's zipfile take: one inside a comment wins over the one before it.
+// Python's zipfile take: one inside a comment wins over the one before it, and so
+// does one whose own comment is not there.
 func lastEnd(tail []byte) int {
-	sig := []byte{'P', 'K', 5, 6}
-	for i := len(tail); ; {
-		i = bytes.LastIndex(tail[:i], sig)
-		if i < 0 {
-			return -1
-		}
-		if len(tail)-i >= lenEnd && i+lenEnd+int(le16(tail[i:], 20)) <= len(tail) {
-			return i
-		}
-	}
+	return bytes.LastIndex(tail[:max(len(tail)-lenEnd+4, 0)], []byte{'P', 'K', 5, 6})
 }
 
 // readEnd64 reads the zip64 end record, which torch always writes. Its values
@@ -281,8 +277,9 @@ func (a *archive) arrange() error {
 	repeats := 0
 	for i := range a.entries {
 		a.byPlace[i] = int32(i)
-		if a.index[a.entries[i].name] = int32(i); len(a.index)+repeats <= i {
-			a.index[a.entries[i].name] = -1
+		name := fold(a.entries[i].name)
+		if a.index[name] = int32(i); len(a.index)+repeats <= i {
+			a.index[name] = -1
 			repeats++
 		}
 	}
@@ -325,10 +322,33 @@ func overlap(e *entry) error {
 		Needs("records one after the other", "the file is damaged or was made to deceive")
 }
 
+// fold returns a name as torch looks it up: without regard to the case of
+// ASCII's letters (miniz.c, mz_zip_reader_filename_less).
+func fold(name string) string {
+	for i := range len(name) {
+		if isUpper(name[i]) {
+			return lower(name)
+		}
+	}
+	return name
+}
+
+func lower(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if isUpper(c) {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
 // find returns the entry with the full name, nil if there is none. A name that
-// stands twice is an error: readers would differ on which it is.
+// stands twice, be it in two spellings, is an error: readers would differ on which it is.
 func (a *archive) find(name string) (*entry, error) {
-	i, ok := a.index[name]
+	i, ok := a.index[fold(name)]
 	switch {
 	case !ok:
 		return nil, nil
@@ -342,7 +362,7 @@ func (a *archive) find(name string) (*entry, error) {
 
 // has reports whether some record has the full name.
 func (a *archive) has(name string) bool {
-	_, ok := a.index[name]
+	_, ok := a.index[fold(name)]
 	return ok
 }
 

@@ -133,7 +133,7 @@ func (a *archive) listed(e *entry) error {
 			Needs("a plain zip archive", "decrypt it first, for example by unpacking it with its password")
 	}
 	if len(a.faults) > 0 {
-		if i, ok := a.index[e.name]; ok && i >= 0 && a.faults[i] != nil {
+		if i, ok := a.index[fold(e.name)]; ok && i >= 0 && a.faults[i] != nil {
 			return a.faults[i]
 		}
 	}

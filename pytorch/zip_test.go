@@ -15,6 +15,7 @@ import (
 
 	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/nested"
 	"github.com/wick-ml/wick/tensor"
 )
 
@@ -534,5 +535,103 @@ func TestSalvageOfThePickle(t *testing.T) {
 	records[0].data = files["data.pkl"][:50]
 	if _, err := OpenBytes(t.Context(), "test", zipLayout{records: records}.bytes(), Salvage()); !errors.Is(err, fault.ErrChecksum) {
 		t.Errorf("a pickle that cannot be understood either: %v", err)
+	}
+}
+
+// capitals is a checkpoint whose records stand in other letters, which torch finds
+// all the same: the byte order too.
+func capitals(more ...zipRecord) zipLayout {
+	return zipLayout{records: append([]zipRecord{
+		{name: "m/DATA.pkl", data: unpacked()["data.pkl"]}, {name: "m/ByteOrder", data: "big"},
+		{name: "m/data/0", data: floats(3, 4, 5)}, {name: "M/Data/1", data: "\x3f\x80\x00\x00\x40\x00\x00\x00"},
+	}, more...)}
+}
+
+func TestZipNamesInCapitals(t *testing.T) {
+	c, err := OpenBytes(t.Context(), "test", capitals().bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := vector(t, c, "b"); !equalFloats(b, 1, 2) {
+		t.Errorf("b is %v", b)
+	}
+	for _, twin := range []string{"m/data.PKL", "m/BYTEORDER", "m/DATA/1"} {
+		file := capitals(zipRecord{name: twin, data: unpacked()["data.pkl"]}).bytes()
+		c, err := OpenBytes(t.Context(), "test", file)
+		if err == nil {
+			err = mustLookup(t, c.Root, "b").(*nested.Tensor).Err()
+		}
+		if !errors.Is(err, fault.ErrMalformed) {
+			t.Errorf("with a twin called %s: %v", twin, err)
+		}
+	}
+}
+
+// One pass takes names as they stand, and never other values than random access.
+func TestStreamNamesInCapitals(t *testing.T) {
+	for _, change := range []string{"m/DATA.pkl", "m/ByteOrder", "M/Data/1"} {
+		layout := capitals()
+		for i := range layout.records {
+			if r := &layout.records[i]; r.name != change {
+				r.name = fold(r.name)
+			}
+		}
+		c, err := OpenStream(t.Context(), "test", bytes.NewReader(layout.bytes()), Formats(), checkpoint.Options{})
+		if err == nil {
+			_, _, err = sums(t, c)
+		}
+		if err == nil && change != "m/DATA.pkl" {
+			t.Errorf("%s was passed over", change)
+		}
+	}
+	twins := capitals(zipRecord{name: "m/data.pkl", data: "\x80\x02}."})
+	for i := range 4 {
+		twins.records[i].name = fold(twins.records[i].name)
+	}
+	twins.records[4].name = "M/DATA.PKL"
+	c, err := OpenStream(t.Context(), "test", bytes.NewReader(twins.bytes()), Formats(), checkpoint.Options{})
+	if err == nil {
+		_, _, err = sums(t, c)
+	}
+	if !errors.Is(err, fault.ErrMalformed) {
+		t.Errorf("two pickles: %v", err)
+	}
+}
+
+// Torch takes the folder of the directory's first record, wherever it lies.
+func TestZipTop(t *testing.T) {
+	for want, names := range map[string][]string{
+		"a/":    {"a/data.pkl", "b/data.pkl"},
+		"b/":    {"b/version", "a/data.pkl", "b/data.pkl"},
+		"data/": {"data/data.pkl", "data.pkl"},
+		"":      {"x", "data.pkl", "data/data.pkl"},
+		"c/d/":  {"c/d/data.pkl", "c/d/version"},
+		"m/":    {"__MACOSX/m/._data.pkl", "m/data.pkl"},
+		"M/":    {"M/Data.pkl", "m/data/0"},
+	} {
+		var layout zipLayout
+		for _, name := range names {
+			layout.records = append(layout.records, zipRecord{name: name, data: "}."})
+		}
+		a, err := openArchive(layout.bytes(), defaults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(a.byPlace) // as if they lay in another order than the directory has
+		if got, found, err := a.top(); err != nil || !found || got != want {
+			t.Errorf("%q: %q, %v, %v, want %q", names, got, found, err, want)
+		}
+	}
+}
+
+func TestZipEndsInsideItsComment(t *testing.T) {
+	first := zipLayout{records: three()}.bytes()
+	for what, file := range map[string][]byte{
+		"alone":              zipLayout{records: three(), end: put16(20, 1)}.bytes(),
+		"behind another end": append(first, zipLayout{end: put16(20, 1)}.bytes()...),
+	} {
+		if _, err := openArchive(file, defaults); !errors.Is(err, fault.ErrMalformed) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

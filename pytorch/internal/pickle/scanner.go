@@ -20,6 +20,15 @@ type Op struct {
 	More   []byte  // the second line of GLOBAL and INST: the name
 }
 
+// Asks reports whether the instruction asks for something by its name.
+func (op *Op) Asks() bool {
+	switch op.Code {
+	case GLOBAL, INST, STACK_GLOBAL, EXT1, EXT2, EXT4:
+		return true
+	}
+	return false
+}
+
 // Scanner yields the instructions of a pickle without carrying them out. It is
 // what the machine, a disassembly and a scan have in common.
 type Scanner struct {
