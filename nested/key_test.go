@@ -1,9 +1,13 @@
 package nested
 
 import (
+	"errors"
+	"math"
 	"math/big"
 	"strconv"
 	"testing"
+
+	"github.com/wick-ml/wick/fault"
 )
 
 // TestTupleKeys tells tuples apart by what is in them.
@@ -13,7 +17,7 @@ func TestTupleKeys(t *testing.T) {
 	big2 := BigInt{new(big.Int).Neg(big1.Int)}
 	keys := []Value{
 		tuple(), tuple(tuple()), tuple(Int(1)), tuple(Int(1), Int(2)), tuple(tuple(Int(1)), Int(2)), tuple(String("1")), tuple(Bytes("1")),
-		tuple(String("a"), String("b")), tuple(String("ab")), tuple(None{}), tuple(Bool(true)), tuple(Float(1)), big1, big2, tuple(big1), tuple(big2),
+		tuple(String("a"), String("b")), tuple(String("ab")), tuple(None{}), tuple(Bool(false)), tuple(Float(1.5)), NewList("frozenset", Int(1)), NewList("frozenset", Int(1), Int(2)), big1, big2, tuple(big1), tuple(big2),
 	}
 	m := NewMap("dict")
 	for i, k := range keys {
@@ -26,6 +30,44 @@ func TestTupleKeys(t *testing.T) {
 	}
 	if v, ok := m.Get(tuple(Int(1), Int(2))); !ok || v != Value(Int(3)) {
 		t.Errorf("an equal tuple finds %v", v)
+	}
+	if v, ok := m.Get(NewList("frozenset", Int(2), Bool(true))); !ok || v != Value(Int(13)) {
+		t.Errorf("an equal frozenset finds %v", v)
+	}
+}
+
+// TestEqualNumbers has numbers of one value as one key, as Python's dict has: the
+// first key stays, with the last value.
+func TestEqualNumbers(t *testing.T) {
+	long := new(big.Int).Lsh(big.NewInt(1), 100)
+	for _, keys := range [][]Value{
+		{Int(1), Bool(true), Float(1), Complex(1)}, {Bool(false), Int(0), Float(math.Copysign(0, -1)), Complex(complex(0, math.Copysign(0, -1)))},
+		{Float(-2), Int(-2)}, {BigInt{long}, Float(0x1p100), Complex(0x1p100)}, {Int(math.MinInt64), Float(-0x1p63)}, {BigInt{new(big.Int).Lsh(big.NewInt(1), 63)}, Float(0x1p63)},
+		{Complex(2i), Complex(complex(math.Copysign(0, -1), 2))}, {NewList("tuple", Int(1)), NewList("tuple", Bool(true)), NewList("torch.Size", Float(1))},
+	} {
+		m := NewMap("dict")
+		for i, key := range keys {
+			if err := m.Set(key, Int(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, key := range keys {
+			if v, ok := m.Get(key); m.Len() != 1 || !ok || v != Value(Int(len(keys)-1)) || m.Entry(0).Key != keys[0] {
+				t.Errorf("%v: %d keys, %v finds %v", keys, m.Len(), key, v)
+			}
+		}
+	}
+	m := NewMap("dict")
+	for i, key := range []Value{Float(0x1p53), Int(1<<53 + 1), Float(0.5), Float(math.Inf(1)), Float(math.Inf(-1)), String("1"), Int(1), Complex(1i), Float(math.NaN())} {
+		if err := m.Set(key, None{}); err != nil || m.Len() != i+1 {
+			t.Errorf("%v: %d keys, %v", key, m.Len(), err)
+		}
+	}
+	if err := m.Set(Float(math.NaN()), None{}); !errors.Is(err, fault.ErrMalformed) {
+		t.Errorf("a second NaN: %v", err)
+	}
+	if got, err := Distinct([]Value{Int(2), Float(2), String("2"), Bool(true), Int(1)}); err != nil || len(got) != 3 || got[0] != Value(Int(2)) || got[2] != Value(Bool(true)) {
+		t.Errorf("a set has %v, %v", got, err)
 	}
 }
 
@@ -52,7 +94,7 @@ func TestMapOfMany(t *testing.T) {
 		}
 		at++
 	}
-	for _, key := range []Value{Int(n), String("x"), Float(1)} {
+	for _, key := range []Value{Int(n), String("x"), Float(1.5)} {
 		if got, ok := m.Get(key); ok {
 			t.Errorf("%v, which was never set, finds %v", key, got)
 		}

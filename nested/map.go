@@ -2,8 +2,11 @@ package nested
 
 import (
 	"iter"
+	"math"
+	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/wick-ml/wick/fault"
 )
@@ -12,7 +15,8 @@ import (
 type Entry struct{ Key, Value Value }
 
 // Map is a mapping that keeps the order of insertion and the types of its
-// keys: the key Int(0) is not String("0"). Class says what it was in Python:
+// keys: the key Int(0) is not String("0"). Numbers that are equal are one key, as
+// in Python: Bool(true), Int(1) and Float(1) find the same entry. Class says what it was in Python:
 // "dict", "collections.OrderedDict", "collections.Counter" and so on.
 type Map struct {
 	Class string
@@ -58,12 +62,16 @@ func (m *Map) Get(key Value) (Value, bool) {
 // Lookup returns the value under a string key.
 func (m *Map) Lookup(name string) (Value, bool) { return m.Get(String(name)) }
 
-// Set stores value under key, in the key's old place if the map has it. It
-// fails with [fault.ErrMalformed] on a key that Python could not hash.
+// Set stores value under key, in the key's old place and type if the map has it. It
+// fails with [fault.ErrMalformed] on a key that Python could not hash, and on a
+// second NaN, of which only Python knows whether it is the first.
 func (m *Map) Set(key, value Value) error {
 	i, hash, ok, err := m.lookup(key)
 	if err != nil {
 		return err
+	}
+	if f, isFloat := key.(Float); ok && isFloat && f != f { //nolint:gocritic // NaN
+		return fault.New(fault.Malformed, "a second NaN as a dictionary key").Needs("one", "the pickle was made to deceive")
 	}
 	if ok {
 		m.entries[i].Value = value
@@ -125,8 +133,8 @@ type keyID struct {
 // apart by its node.
 const keyRoom = 1 << 12
 
-// idOf returns the identity that a key has in a dict. Bool, int and float keys
-// of equal value stay apart, which Python would merge: no writer relies on it.
+// idOf returns the identity that a key has in a dict: as in Python, numbers of
+// equal value are one key, whatever their types.
 func idOf(key Value, room int) (keyID, error) {
 	switch k := key.(type) {
 	case String:
@@ -134,7 +142,7 @@ func idOf(key Value, room int) (keyID, error) {
 	case Int:
 		return keyID{kind: 'i', num: int64(k)}, nil
 	case Bool:
-		return keyID{kind: 'b', num: boolInt(bool(k))}, nil
+		return keyID{kind: 'i', num: boolInt(bool(k))}, nil
 	case None:
 		return keyID{kind: 'n'}, nil
 	case Bytes:
@@ -144,11 +152,11 @@ func idOf(key Value, room int) (keyID, error) {
 	case Component:
 		return keyID{kind: '#', text: string(k)}, nil
 	case BigInt:
-		return keyID{kind: 'I', num: int64(k.Int.Sign()), text: string(k.Int.Bytes())}, nil
+		return idOfBig(k.Int), nil
 	case Float:
-		return keyID{kind: 'f', text: strconv.FormatFloat(float64(k), 'x', -1, 64)}, nil
+		return idOfFloat(float64(k)), nil
 	case Complex:
-		return keyID{kind: 'c', text: strconv.FormatComplex(complex128(k), 'x', -1, 128)}, nil
+		return idOfComplex(complex128(k)), nil
 	case *Opaque:
 		return keyID{kind: 'o', node: k}, nil
 	case *Tensor:
@@ -160,34 +168,89 @@ func idOf(key Value, room int) (keyID, error) {
 	}
 }
 
-// idOfList spells a tuple as its items' identities. Each level costs some room,
-// so that the recursion ends.
+func idOfBig(n *big.Int) keyID {
+	if n.IsInt64() {
+		return keyID{kind: 'i', num: n.Int64()}
+	}
+	return keyID{kind: 'I', num: int64(n.Sign()), text: string(n.Bytes())}
+}
+
+// idOfFloat is that of the integer that a float equals, if it equals one.
+func idOfFloat(f float64) keyID {
+	switch {
+	case f != math.Trunc(f) || math.IsInf(f, 0):
+	case f >= -1<<63 && f < 1<<63:
+		return keyID{kind: 'i', num: int64(f)}
+	default:
+		n, _ := big.NewFloat(f).Int(nil)
+		return idOfBig(n)
+	}
+	return keyID{kind: 'f', num: int64(math.Float64bits(f))} //nolint:gosec // bits, not a number
+}
+
+func idOfComplex(c complex128) keyID {
+	if imag(c) == 0 {
+		return idOfFloat(real(c))
+	}
+	return keyID{kind: 'c', text: strconv.FormatComplex(c+0, 'x', -1, 128)} // zero has no sign
+}
+
+// idOfList spells a tuple as its items' identities, and a frozenset as them in an
+// order of their own. Each level costs some room, so that the recursion ends.
 func idOfList(l *List, room int) (keyID, error) {
 	if l.Class == "list" || l.Class == "set" {
 		return keyID{}, unhashable(l)
 	}
+	kind := byte('T')
+	if l.Class == "frozenset" {
+		kind = 'F'
+	}
 	const levelCost = 128
-	text := make([]byte, 0, 16*min(len(l.Items), 64))
+	items := make([]string, 0, min(len(l.Items), 64))
 	for _, item := range l.Items {
-		left := room - len(text) - levelCost
+		left := room - levelCost
 		if left < 0 {
-			return keyID{kind: 'T', node: l}, nil
+			return keyID{kind: kind, node: l}, nil
 		}
 		id, err := idOf(item, left)
 		if err != nil {
 			return keyID{}, err
 		}
 		if id.node != nil || len(id.text) > left {
-			return keyID{kind: 'T', node: l}, nil
+			return keyID{kind: kind, node: l}, nil
 		}
-		text = append(text, id.kind)
-		text = strconv.AppendInt(text, id.num, 36)
-		text = append(text, ':')
-		text = strconv.AppendInt(text, int64(len(id.text)), 36)
-		text = append(text, ':')
-		text = append(text, id.text...)
+		items = append(items, id.spelled())
+		room -= len(items[len(items)-1])
 	}
-	return keyID{kind: 'T', text: string(text)}, nil
+	if kind == 'F' {
+		slices.Sort(items)
+	}
+	return keyID{kind: kind, text: strings.Join(items, "")}, nil
+}
+
+// spelled is an identity as a part of a longer one.
+func (id keyID) spelled() string {
+	text := append(make([]byte, 0, 16+len(id.text)), id.kind)
+	text = append(strconv.AppendInt(text, id.num, 36), ':')
+	text = append(strconv.AppendInt(text, int64(len(id.text)), 36), ':')
+	return string(append(text, id.text...))
+}
+
+// Distinct returns what a set has of items: each once, the first of those that
+// are equal. It fails as [Map.Set] does on one that Python could not hash.
+func Distinct(items []Value) ([]Value, error) {
+	var kept []Value
+	m := NewMap("set")
+	for _, item := range items {
+		n := m.Len()
+		if err := m.Set(item, None{}); err != nil {
+			return nil, err
+		}
+		if m.Len() > n {
+			kept = append(kept, item)
+		}
+	}
+	return kept, nil
 }
 
 func unhashable(key Value) error {

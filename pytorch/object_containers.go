@@ -12,7 +12,7 @@ const classOrderedDict = "collections.OrderedDict"
 // containerCalls are Python's containers and their subclasses that add nothing.
 var containerCalls = map[string]callFunc{
 	classOrderedDict:          mapCall(classOrderedDict),
-	"collections.Counter":     mapCall("collections.Counter"),
+	"collections.Counter":     newCounter,
 	"collections.defaultdict": newDefaultDict,
 	"builtins.dict":           mapCall("dict"),
 	"builtins.list":           listCall("list"),
@@ -38,6 +38,17 @@ func mapCall(class string) callFunc {
 		}
 		return m, fillMap(m, args[0])
 	}
+}
+
+// newCounter makes a Counter from what it was pickled with, a dict: of anything
+// else Python counts the items.
+func newCounter(l *loader, args []nested.Value) (nested.Value, bool) {
+	if len(args) == 1 {
+		if _, ok := args[0].(*nested.Map); !ok {
+			return nil, false
+		}
+	}
+	return mapCall("collections.Counter")(l, args)
 }
 
 // fillMap copies pairs into m; it is false when there are none.
@@ -80,6 +91,10 @@ func listCall(class string) callFunc {
 		l, ok := args[0].(*nested.List)
 		if !ok || len(args) > 1 {
 			return nil, false
+		}
+		if strings.HasSuffix(class, "set") {
+			items, err := nested.Distinct(l.Items)
+			return nested.NewList(class, items...), err == nil
 		}
 		l = l.Clone()
 		l.Class = class

@@ -98,24 +98,16 @@ func (m *machine) emptySet(*Op) error { return m.pushList("set", nil) }
 
 func (m *machine) frozenSet(*Op) error {
 	items, err := m.popMark()
-	if err == nil {
-		err = hashable(items)
-	}
 	if err != nil {
 		return err
 	}
-	return m.pushList("frozenset", items)
-}
-
-// hashable fails when an item cannot be in a set.
-func hashable(items []nested.Value) error {
-	seen := nested.NewMap("set")
-	for _, v := range items {
-		if err := seen.Set(v, nested.None{}); err != nil {
-			return err
-		}
+	if err := m.spend(pairCost * len(items)); err != nil {
+		return err
 	}
-	return nil
+	if items, err = nested.Distinct(items); err != nil {
+		return err
+	}
+	return m.pushList("frozenset", items)
 }
 
 func (m *machine) emptyDict(*Op) error {
@@ -195,10 +187,33 @@ func (m *machine) addItems(*Op) error {
 	if l.Class != "set" {
 		return wrongType(l, "a set to add to")
 	}
-	if err := hashable(items); err != nil {
+	return m.add(l, items)
+}
+
+// add adds to a set what it does not have yet.
+func (m *machine) add(set *nested.List, items []nested.Value) error {
+	if err := m.spend(pairCost * len(items)); err != nil {
 		return err
 	}
-	l.Items = append(l.Items, items...)
+	seen := m.sets[set]
+	if seen == nil {
+		seen = nested.NewMap("set")
+		if m.sets == nil {
+			m.sets = map[*nested.List]*nested.Map{}
+		}
+		m.sets[set] = seen
+		items = append(set.Items, items...) // it may have been made of a list
+		set.Items = nil
+	}
+	for _, item := range items {
+		n := seen.Len()
+		if err := seen.Set(item, nested.None{}); err != nil {
+			return err
+		}
+		if seen.Len() > n {
+			set.Items = append(set.Items, item)
+		}
+	}
 	return nil
 }
 

@@ -95,7 +95,8 @@ type machine struct {
 	items   []nested.Value                // what is in it
 	forward map[nested.Value]nested.Value // what BUILD replaced, for the memo
 	globals map[string]nested.Value
-	name    []byte // scratch for keys of globals
+	sets    map[*nested.List]*nested.Map // what is in each set that was added to
+	name    []byte                       // scratch for keys of globals
 	pool    pool
 	present int64
 	room    int64 // bytes that the tree may still take

@@ -145,13 +145,16 @@ func (m *machine) newFalse(*Op) error { return m.push(nested.Bool(false)) }
 
 func (m *machine) binInt(op *Op) error { return m.push(m.pool.int(op.Int)) }
 
-// textInt is INT, whose texts 00 and 01 are False and True.
+// textInt is INT, whose texts 00 and 01 are False and True. So is any other zero or
+// one of two letters for CPython, but not for its own pickle.py.
 func (m *machine) textInt(op *Op) error {
 	switch string(op.Data) {
 	case "00":
 		return m.push(nested.Bool(false))
 	case "01":
 		return m.push(nested.Bool(true))
+	case "-0", "+0", "+1", " 0", " 1", "\t0", "\t1":
+		return notANumber("an integer", string(op.Data))
 	}
 	v, err := parseInt(string(op.Data), m.limits.IntBytes)
 	return m.pushNew(v, err)

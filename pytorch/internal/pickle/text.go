@@ -12,10 +12,14 @@ import (
 
 // The text forms of protocol 0, as CPython's pickle.py reads them.
 
-// parseInt reads what Python's int() reads of a line: a sign, digits, spaces
-// around. Both INT and LONG come here; LONG's L is gone.
+// parseInt reads an integer as Python writes it: a sign, digits, spaces around.
+// Both INT and LONG come here; LONG's L is gone. A zero in front is refused:
+// Python takes INT's for octal digits, and LONG's for none.
 func parseInt(text string, limit int64) (nested.Value, error) {
 	text = strings.TrimSpace(text)
+	if isOctal(text) {
+		return nil, notANumber("an integer", text)
+	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return nested.Int(n), nil
 	}
@@ -31,6 +35,12 @@ func parseInt(text string, limit int64) (nested.Value, error) {
 		n.Neg(n)
 	}
 	return bigValue(n), nil
+}
+
+// isOctal reports whether digits other than zeros follow a zero.
+func isOctal(text string) bool {
+	digits := strings.TrimLeft(text, "+-")
+	return strings.HasPrefix(digits, "0") && strings.Trim(digits, "0") != ""
 }
 
 // digitsPerByte is how many decimal digits a byte holds, rounded down: a
