@@ -3,8 +3,6 @@ package pytorch
 import (
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/wick-ml/wick/checkpoint"
 )
@@ -129,17 +127,10 @@ func knownData(text string) string {
 			return reason
 		}
 	}
-	if isModuleOfTorch(text) {
+	if isListed(moduleClasses, text) {
 		return "a module of torch.nn, restored by torch's own code"
 	}
 	return ""
-}
-
-// isModuleOfTorch tells the classes in the files of torch/nn/modules.
-func isModuleOfTorch(text string) bool {
-	file, class, ok := strings.Cut(strings.TrimPrefix(text, "torch.nn.modules."), ".")
-	first, _ := utf8.DecodeRuneInString(class)
-	return ok && file != text && strings.HasPrefix(text, "torch.nn.modules.") && !strings.Contains(class, ".") && unicode.IsUpper(first)
 }
 
 // dataClasses are names by module, under the reason why they are known data.

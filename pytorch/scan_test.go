@@ -50,6 +50,27 @@ func TestScanAllowsWhatTorchAllows(t *testing.T) {
 	}
 }
 
+// The modules of torch are known data, and nothing else that their files hold is.
+func TestGradesOfModules(t *testing.T) {
+	for _, version := range []string{"1.13", "2.15"} {
+		data, err := os.ReadFile("testdata/nn_modules-torch" + version + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names struct{ Classes, Others []string }
+		if err := json.Unmarshal(data, &names); err != nil || len(names.Classes) < 100 || len(names.Others) < 20 {
+			t.Fatal(len(names.Classes), len(names.Others), err)
+		}
+		for _, full := range slices.Concat(names.Classes, names.Others) {
+			dot := strings.LastIndex(full, ".")
+			grade, _ := gradeOf(full[:dot], full[dot+1:])
+			if want := slices.Contains(names.Classes, full); want != (grade == GradeData) {
+				t.Errorf("torch %s: %s is %s", version, full, grade)
+			}
+		}
+	}
+}
+
 func TestGrades(t *testing.T) {
 	for name, want := range map[string]Grade{
 		"torch._utils _rebuild_tensor_v2": GradeAllowed, "collections OrderedDict": GradeAllowed, "torch nn.parameter.Parameter": GradeAllowed,
