@@ -27,7 +27,7 @@ func tensorsOver(c *checkpoint.Checkpoint, storages map[*tensor.Storage]bool) ma
 	for s, list := range names {
 		texts[s] = strings.Join(list[:min(len(list), most)], ", ")
 		if n := len(list) - most; n > 0 {
-			texts[s] += " and " + human.Thousands(int64(n)) + " more"
+			texts[s] += " and " + human.Count(n) + " more"
 		}
 	}
 	return texts

@@ -293,7 +293,7 @@ func (a *app) reportConversion(f *convertFlags, in, out string, v *wick.Conversi
 	}
 	text := fmt.Sprintf("%s: %s, %s, %s", fault.Clean(out, maxName), v.Format, human.Plural(r.Tensors, "tensor"), human.Bytes(r.Bytes))
 	if n := len(v.Output.Files); n > 1 {
-		text += fmt.Sprintf(" in %d files", n)
+		text += " in " + human.Count(n) + " files"
 	}
 	if f.part.option != nil {
 		text += fmt.Sprintf("; part %s wrote %s", f.part.String(), human.Plural(len(v.Files()), "file"))

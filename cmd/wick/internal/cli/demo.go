@@ -108,7 +108,7 @@ func (a *app) demoFile(c *checkpoint.Checkpoint, size int64) error {
 	sum := l.Summarize()
 	a.heading("1. The file")
 	a.indented(fmt.Sprintf("%s, %s, saved by torch.save and built into this program\n%s of %s, %s elements",
-		demo.FileName, human.Bytes(size), human.Plural(sum.Tensors, "tensor"), dtypeList(&sum), human.Thousands(sum.Elements)))
+		demo.FileName, human.Bytes(size), human.Plural(sum.Tensors, "tensor"), dtypeList(&sum), human.Count(sum.Elements)))
 	var values []string
 	groups, _ := l.Groups(maxGroups)
 	for _, g := range groups {
@@ -216,6 +216,6 @@ func (a *app) demoConvert(ctx context.Context, c *checkpoint.Checkpoint) (err er
 	if err := x.err(); err != nil {
 		return err
 	}
-	a.indented(a.paint(green, fmt.Sprintf("all %d tensors are the same bit for bit", x.same)))
+	a.indented(a.paint(green, allSame(x.same)))
 	return nil
 }

@@ -164,8 +164,8 @@ func (c *change) text() string {
 	if !c.measured {
 		return differenceText(c.Difference)
 	}
-	text := fmt.Sprintf("%s of %s elements, at most %s (relative %s)", human.Thousands(c.distance.Differ),
-		human.Thousands(c.RowA.Tensor().Len()), number(c.distance.MaxAbs), number(c.distance.MaxRel))
+	text := fmt.Sprintf("%s of %s elements, at most %s (relative %s)", human.Count(c.distance.Differ),
+		human.Count(c.RowA.Tensor().Len()), number(c.distance.MaxAbs), number(c.distance.MaxRel))
 	if c.Kind == "dtype" {
 		text = differenceText(c.Difference) + ", " + text
 	}

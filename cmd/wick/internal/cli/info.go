@@ -170,14 +170,14 @@ func (a *app) printInfo(c *checkpoint.Checkpoint, l *listing.Listing, sum *listi
 	fact("file", fault.Clean(c.Info.Name, maxName))
 	fact("format", c.Info.Format+", "+c.Info.Order.String()+"-endian")
 	fact("writer", fault.Clean(c.Info.Producer, maxName))
-	fact("tensors", fmt.Sprintf("%s, %s, %s", human.Thousands(int64(sum.Tensors)), human.Plural(sum.Elements, "element"), human.Bytes(sum.Bytes)))
-	fact("storages", fmt.Sprintf("%s, %s", human.Thousands(int64(sum.Storages)), human.Bytes(sum.Stored)))
+	fact("tensors", fmt.Sprintf("%s, %s, %s", human.Count(sum.Tensors), human.Plural(sum.Elements, "element"), human.Bytes(sum.Bytes)))
+	fact("storages", fmt.Sprintf("%s, %s", human.Count(sum.Storages), human.Bytes(sum.Stored)))
 	for i, d := range sum.DTypes {
 		name := "dtypes"
 		if i > 0 {
 			name = ""
 		}
-		facts.add(cell{name, dim}, cell{fmt.Sprintf("%s: %s, %s, %s", d.DType, human.Plural(d.Tensors, "tensor"), human.Elements(d.Elements), human.Bytes(d.Bytes)), plain})
+		facts.add(cell{name, dim}, cell{fmt.Sprintf("%s: %s, %s, %s", d.DType, human.Plural(d.Tensors, "tensor"), human.Plural(d.Elements, "element"), human.Bytes(d.Bytes)), plain})
 	}
 	fact("notes", notes(sum))
 	fact("also", others(*sum))
@@ -217,7 +217,7 @@ func foreignNames(globals []checkpoint.Global) string {
 		if len(list.names) == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%d %s: ", len(list.names), list.grade)
+		text := human.Count(len(list.names)) + " " + string(list.grade) + ": "
 		for i, name := range list.names[:min(len(list.names), most)] {
 			if i > 0 {
 				text += ", "
@@ -246,7 +246,7 @@ func notes(sum *listing.Summary) string {
 		{sum.NoData, "without data"}, {sum.Faulty, "cannot be read"},
 	} {
 		if n.n > 0 {
-			list = append(list, human.Thousands(int64(n.n))+" "+n.what)
+			list = append(list, human.Count(n.n)+" "+n.what)
 		}
 	}
 	return strings.Join(list, ", ")
@@ -260,7 +260,7 @@ func (a *app) printGroups(l *listing.Listing) error {
 	groups, more := l.Groups(maxGroups + 1)
 	for i, g := range groups {
 		if i == maxGroups && more > 0 {
-			t.add(cell{fmt.Sprintf("… %s more", human.Thousands(int64(more+1))), dim})
+			t.add(cell{fmt.Sprintf("… %s more", human.Count(more+1)), dim})
 			break
 		}
 		t.add(cell{fault.Clean(g.Name, maxName), bold}, cell{groupText(&g), plain})
@@ -277,7 +277,7 @@ func groupText(g *listing.Group) string {
 	}
 	var parts []string
 	if g.Tensors > 0 {
-		parts = append(parts, fmt.Sprintf("%s, %s, %s", human.Plural(g.Tensors, "tensor"), human.Elements(g.Elements), human.Bytes(g.Bytes)))
+		parts = append(parts, fmt.Sprintf("%s, %s, %s", human.Plural(g.Tensors, "tensor"), human.Plural(g.Elements, "element"), human.Bytes(g.Bytes)))
 	}
 	if more := others(listing.Summary{Values: g.Values, Opaque: g.Opaque}); more != "" {
 		parts = append(parts, more)

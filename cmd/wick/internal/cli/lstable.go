@@ -232,7 +232,7 @@ func totals(l *listing.Listing, f *lsFlags) string {
 	sum := l.Summarize()
 	text := human.Plural(sum.Tensors, "tensor")
 	if sum.Tensors > 0 {
-		text += ", " + human.Elements(sum.Elements) + ", " + human.Bytes(sum.Bytes)
+		text += ", " + human.Plural(sum.Elements, "element") + ", " + human.Bytes(sum.Bytes)
 	}
 	if more := others(sum); more != "" && !f.all {
 		text += "; " + more + " (--all shows them)"

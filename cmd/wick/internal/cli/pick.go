@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/wick-ml/wick/cmd/wick/internal/human"
 	"github.com/wick-ml/wick/cmd/wick/internal/listing"
 	"github.com/wick-ml/wick/fault"
 	"github.com/wick-ml/wick/nested"
@@ -129,7 +129,7 @@ func few(names []string) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")
 	}
-	return strings.Join(names[:most], ", ") + " and " + strconv.Itoa(len(names)-most) + " more"
+	return strings.Join(names[:most], ", ") + " and " + human.Count(len(names)-most) + " more"
 }
 
 // pickPath finds a path given as JSON, as ls --json prints it.

@@ -180,14 +180,14 @@ func (a *app) plannedTables(p *planned) error {
 }
 
 func (p *planned) totals() string {
-	text := fmt.Sprintf("%s renamed, %s made, %s dropped", human.Thousands(int64(len(p.rules.Renamed))), human.Thousands(int64(len(p.rules.Made))), human.Thousands(int64(len(p.rules.Dropped))))
+	text := fmt.Sprintf("%s renamed, %s made, %s dropped", human.Count(len(p.rules.Renamed)), human.Count(len(p.rules.Made)), human.Count(len(p.rules.Dropped)))
 	if p.plan == nil {
 		n, elements, bytes := p.sizes()
 		return text + fmt.Sprintf("; %s left, %s elements, %s", human.Plural(n, "tensor"), human.Count(elements), human.Bytes(bytes))
 	}
 	t := fmt.Sprintf("%s applied, %s mismatched, %s missing, %s unexpected, %s ignored; %s in fields",
-		human.Thousands(int64(len(p.plan.Applied))), human.Thousands(int64(len(p.plan.Mismatched))), human.Thousands(int64(len(p.plan.Missing))),
-		human.Thousands(int64(len(p.plan.Unexpected))), human.Thousands(int64(len(p.plan.Ignored))), human.Bytes(p.plan.FieldBytes))
+		human.Count(len(p.plan.Applied)), human.Count(len(p.plan.Mismatched)), human.Count(len(p.plan.Missing)),
+		human.Count(len(p.plan.Unexpected)), human.Count(len(p.plan.Ignored)), human.Bytes(p.plan.FieldBytes))
 	if len(p.rules.Renamed)+len(p.rules.Made)+len(p.rules.Dropped) > 0 {
 		t += "; rules: " + text
 	}

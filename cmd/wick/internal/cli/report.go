@@ -151,8 +151,8 @@ func (a *app) pageFacts(c *checkpoint.Checkpoint, sum *listing.Summary) []report
 	facts := []report.Fact{
 		{Name: "format", Text: c.Info.Format + ", " + c.Info.Order.String() + "-endian"},
 		{Name: "writer", Text: fault.Clean(c.Info.Producer, maxName)},
-		{Name: "tensors", Text: human.Thousands(int64(sum.Tensors)) + ", " + human.Plural(sum.Elements, "element") + ", " + human.Bytes(sum.Bytes)},
-		{Name: "storages", Text: human.Thousands(int64(sum.Storages)) + ", " + human.Bytes(sum.Stored)},
+		{Name: "tensors", Text: human.Count(sum.Tensors) + ", " + human.Plural(sum.Elements, "element") + ", " + human.Bytes(sum.Bytes)},
+		{Name: "storages", Text: human.Count(sum.Storages) + ", " + human.Bytes(sum.Stored)},
 		{Name: "notes", Text: notes(sum)},
 		{Name: "also", Text: others(*sum)},
 		{Name: "convert", Text: planExport(c).text()},

@@ -120,11 +120,11 @@ func (a *app) scanTotal(name string, s *scans) string {
 	if findings+untold > 0 {
 		colour = red
 	}
-	counts := fmt.Sprintf("%d with findings", findings)
+	counts := human.Count(findings) + " with findings"
 	if partly > 0 {
-		counts += fmt.Sprintf(" (%d read in part)", partly)
+		counts += " (" + human.Count(partly) + " read in part)"
 	}
-	counts += fmt.Sprintf(", %d cannot tell, %d skipped", untold, s.skipped)
+	counts += ", " + human.Count(untold) + " cannot tell, " + human.Count(s.skipped) + " skipped"
 	return fault.Clean(name, maxName) + ": " + human.Plural(len(s.files)+s.skipped, "file") + ", " + a.paint(colour, counts)
 }
 
@@ -288,9 +288,9 @@ func (f *scanned) counts() string {
 	if format == "" {
 		format = "no checkpoint"
 	}
-	return fmt.Sprintf("%s: %s, %s: %d allowed, %d data, %d unknown, %d dangerous", fault.Clean(f.report.File, maxName), format,
-		human.Plural(f.report.Pickles, "pickle"), counts[pytorch.GradeAllowed], counts[pytorch.GradeData], counts[pytorch.GradeUnknown],
-		counts[pytorch.GradeDangerous])
+	return fmt.Sprintf("%s: %s, %s: %s allowed, %s data, %s unknown, %s dangerous", fault.Clean(f.report.File, maxName), format,
+		human.Plural(f.report.Pickles, "pickle"), human.Count(counts[pytorch.GradeAllowed]), human.Count(counts[pytorch.GradeData]),
+		human.Count(counts[pytorch.GradeUnknown]), human.Count(counts[pytorch.GradeDangerous]))
 }
 
 func scanJSON(name string, files []scanned) []byte {

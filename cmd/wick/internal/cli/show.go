@@ -181,7 +181,7 @@ func (a *app) printStats(v *view) {
 	s := v.stats
 	elements := human.Plural(s.Count, "element")
 	if v.t.DType().Class() == tensor.BoolClass {
-		a.line(fmt.Sprintf("%s: %s true, %s false", elements, human.Thousands(s.Count-s.Zero), human.Thousands(s.Zero)))
+		a.line(fmt.Sprintf("%s: %s true, %s false", elements, human.Count(s.Count-s.Zero), human.Count(s.Zero)))
 		return
 	}
 	lo, hi := number(s.Min), number(s.Max)
@@ -198,7 +198,7 @@ func (a *app) printStats(v *view) {
 		}
 		a.line(text)
 	}
-	a.line(fmt.Sprintf("%s: %s zero, %s NaN, %s infinite", elements, human.Thousands(s.Zero), human.Thousands(s.NaN), human.Thousands(s.PosInf+s.NegInf)))
+	a.line(fmt.Sprintf("%s: %s zero, %s NaN, %s infinite", elements, human.Count(s.Zero), human.Count(s.NaN), human.Count(s.PosInf+s.NegInf)))
 	if s.Max > s.Min {
 		a.line(lo + " " + a.paint(cyan, bars(v.counts)) + " " + hi)
 	}

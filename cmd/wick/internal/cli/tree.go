@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -226,10 +225,10 @@ func tensorText(a *app, row *listing.Tensor) string {
 func nodeTotal(n *outline.Node) string {
 	var parts []string
 	if n.Times > 1 {
-		parts = append(parts, fmt.Sprintf("%d ×", n.Times))
+		parts = append(parts, human.Count(n.Times)+" ×")
 	}
 	if n.Tensors > 0 {
-		parts = append(parts, human.Plural(n.Tensors, "tensor")+", "+human.Elements(n.Elements)+", "+human.Bytes(n.Bytes))
+		parts = append(parts, human.Plural(n.Tensors, "tensor")+", "+human.Plural(n.Elements, "element")+", "+human.Bytes(n.Bytes))
 	} else if n.Values > 0 {
 		parts = append(parts, human.Plural(n.Values, "value"))
 	}

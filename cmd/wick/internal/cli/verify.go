@@ -222,12 +222,12 @@ func (a *app) printIntegrity(c *checkpoint.Checkpoint, l *listing.Listing, i *in
 
 // checksums says what became of the stored checksums.
 func (i *integrity) checksums() string {
-	text := fmt.Sprintf("%d verified", i.verified)
+	text := human.Count(i.verified) + " verified"
 	if i.unverified > 0 {
-		text += fmt.Sprintf(", %d unverified", i.unverified)
+		text += ", " + human.Count(i.unverified) + " unverified"
 	}
 	if i.absent > 0 {
-		text += fmt.Sprintf(", %d have none", i.absent)
+		text += ", " + human.Count(i.absent) + " have none"
 	}
 	return text
 }

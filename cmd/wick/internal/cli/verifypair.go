@@ -114,7 +114,7 @@ func (a *app) printComparison(x *comparison) error {
 	}
 	verdict := a.paint(green, allSame(len(x.a.Tensors)))
 	if len(x.differences) > 0 {
-		verdict = a.paint(red, fmt.Sprintf("%d of %s tensors differ", len(x.differences), human.Thousands(int64(len(x.a.Tensors)))))
+		verdict = a.paint(red, human.Count(len(x.differences))+" of "+human.Count(len(x.a.Tensors))+" tensors differ")
 	}
 	_, err := fmt.Fprintf(a.out, "%s, %s: %s\n", fault.Clean(x.a.File, maxName), fault.Clean(x.b.File, maxName), verdict)
 	return err

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/wick-ml/wick/cmd/wick/internal/human"
 	"github.com/wick-ml/wick/fault"
 )
 
@@ -126,7 +127,7 @@ func (w *writer) declarations() {
 func (w *writer) rootDoc() string {
 	var b strings.Builder
 	n := w.p.countTensors()
-	fmt.Fprintf(&b, "// %s is the checkpoint %s: %s, %s elements.\n", w.p.o.Type, fault.Clean(w.p.o.Source, 120), plural(n, "tensor"), thousands(w.p.elements()))
+	fmt.Fprintf(&b, "// %s is the checkpoint %s: %s, %s.\n", w.p.o.Type, fault.Clean(w.p.o.Source, 120), human.Plural(n, "tensor"), human.Plural(w.p.elements(), "element"))
 	if len(w.p.leftOut) > 0 {
 		const most = 12
 		b.WriteString("//\n// It leaves out what fits no Go type:\n//\n")
@@ -134,7 +135,7 @@ func (w *writer) rootDoc() string {
 			fmt.Fprintf(&b, "//   - %s: %s\n", quote(l.Name), fault.Clean(l.Why, 80))
 		}
 		if more := len(w.p.leftOut) - most; more > 0 {
-			fmt.Fprintf(&b, "//   - and %s more\n", thousands(int64(more)))
+			fmt.Fprintf(&b, "//   - and %s more\n", human.Count(more))
 		}
 	}
 	return b.String()
@@ -150,27 +151,12 @@ func (p *plan) elements() int64 {
 	return n
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return thousands(int64(n)) + " " + noun + "s"
-}
-
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 // where says which places of the tree a type is for.
 func (t *typ) where() string {
 	if t.times <= 1 || t.place == t.last {
 		return placeText(t.place)
 	}
-	return fmt.Sprintf("each of %s to %s, %s in all", placeText(t.place), placeText(t.last), thousands(int64(t.times)))
+	return fmt.Sprintf("each of %s to %s, %s in all", placeText(t.place), placeText(t.last), human.Count(t.times))
 }
 
 // placeText is a place's name in a comment, quoted unless it is as module names are.

@@ -59,10 +59,10 @@ func (o Options) of(moved []*tensor.Tensor) []tensor.RunOption {
 func (p *Page) Count() string {
 	text := human.Plural(p.tensors, "tensor")
 	if p.Pair && p.added > 0 {
-		text += " of the first and " + human.Thousands(int64(p.added)) + " added by the second"
+		text += " of the first and " + human.Count(p.added) + " added by the second"
 	}
 	if n := len(p.Rows); n < p.tensors+p.added {
-		text += ", " + human.Thousands(int64(n)) + " shown"
+		text += ", " + human.Count(n) + " shown"
 	}
 	return text
 }
@@ -145,7 +145,7 @@ func (r *Row) warnings() []string {
 		return list
 	}
 	if s.NaN > 0 {
-		list = append(list, human.Thousands(s.NaN)+" NaN")
+		list = append(list, human.Count(s.NaN)+" NaN")
 	}
 	if s.Inf > 0 {
 		list = append(list, human.Plural(int(s.Inf), "infinite value"))
@@ -154,7 +154,7 @@ func (r *Row) warnings() []string {
 	case s.Dead > 0 && s.Zero == r.Count:
 		list = append(list, "all zeros")
 	case s.Dead > 0:
-		list = append(list, human.Plural(int(s.Dead), "output channel")+" of "+human.Thousands(s.Channels)+" all zeros")
+		list = append(list, human.Plural(int(s.Dead), "output channel")+" of "+human.Count(s.Channels)+" all zeros")
 	}
 	return list
 }
@@ -362,4 +362,4 @@ func short(name string) string {
 }
 
 func bytesText(f float64) string { return human.Bytes(int64(f)) }
-func countText(f float64) string { return human.Thousands(int64(f)) }
+func countText(f float64) string { return human.Count(int64(f)) }

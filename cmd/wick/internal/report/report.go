@@ -83,7 +83,7 @@ func alert(findings []Finding) string {
 		case n == 1 || n > 1 && kind.grade != "code":
 			parts = append(parts, human.Plural(n, kind.what))
 		case n > 1:
-			parts = append(parts, human.Thousands(int64(n))+" records of source code")
+			parts = append(parts, human.Count(n)+" records of source code")
 		}
 	}
 	return strings.Join(parts, ", ")
