@@ -205,7 +205,7 @@ func Example_shape() {
 	fill(dict("conv", count(2, 4, 1)), &v)
 	// Output:
 	// 8
-	// mismatch: 1 mismatched (conv: float32 [2, 4, 1], need shape 4 * 1); need a value for every field and a field for every tensor (allow missing or unexpected ones, rename or exclude; the plan lists all)
+	// mismatch: 1 mismatched (conv: float32 [2, 4, 1], need shape [4, *, 1]); need a value for every field and a field for every tensor (allow missing or unexpected ones, rename or exclude; the plan lists all)
 }
 
 func Example_bits() {

@@ -2,6 +2,7 @@ package serde
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -243,29 +244,16 @@ func cannotConvert(from, to tensor.DType) string {
 
 // wrongShape compares with the shape that the tag asks for.
 func (m *matcher) wrongShape(ts *tensor.Tensor, flags rules.Flags) string {
-	if flags.Shape == nil {
+	err := flags.CheckShape(ts.Shape(), m.cfg.rules.Params)
+	var e *fault.Error
+	switch {
+	case err == nil:
 		return ""
+	case errors.As(err, &e) && e.Kind == fault.Mismatch:
+		return "need shape " + e.Need
+	default:
+		return err.Error()
 	}
-	shape := ts.Shape()
-	fits := len(shape) == len(flags.Shape)
-	for i, n := range flags.Shape {
-		if n.IsAny() {
-			continue
-		}
-		v, err := n.Value(m.cfg.rules.Params)
-		if err != nil {
-			return err.Error()
-		}
-		fits = fits && shape[i] == v
-	}
-	if fits {
-		return ""
-	}
-	want := "need shape"
-	for _, n := range flags.Shape {
-		want += " " + n.String()
-	}
-	return want
 }
 
 // lend makes the field the source's own memory where that is wanted and

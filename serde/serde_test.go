@@ -326,7 +326,7 @@ func TestPlanListsEverythingAtOnce(t *testing.T) {
 	same(t, "missing", p.Missing, []Row{{Name: "a.weight", Field: "A.Weight", To: "[]float32", Near: "a.weigth"}})
 	same(t, "unexpected", p.Unexpected, []Row{{Name: "a.weigth", From: "float32 [2]", Near: "a.weight"}, {Name: "extra", From: "float32 [1]"}})
 	same(t, "mismatched", p.Mismatched, []Row{
-		{Name: "b.weight", Field: "B.Weight", From: "float32 [2, 3]", To: "[]float32", Note: "need shape 3 2"},
+		{Name: "b.weight", Field: "B.Weight", From: "float32 [2, 3]", To: "[]float32", Note: "need shape [3, 2]"},
 		{Name: "n", Field: "N", From: "int 1000", To: "int8", Note: "an integer beyond the type's range"},
 	})
 	same(t, "ignored", p.Ignored, []Row{{Name: "note", From: "str 'hi'"}})
@@ -337,7 +337,7 @@ func TestPlanListsEverythingAtOnce(t *testing.T) {
 	}
 	same(t, "rows of the error", []int{len(fit.Missing), len(fit.Unexpected), len(fit.Mismatched)}, []int{1, 2, 2})
 	same(t, "untouched", m.A.Bias, []float32{7})
-	for _, text := range []string{"a.weigth", "extra", "need shape 3 2", "did you mean"} {
+	for _, text := range []string{"a.weigth", "extra", "need shape [3, 2]", "did you mean"} {
 		if !strings.Contains(p.String(), text) {
 			t.Errorf("the table lacks %q:\n%s", text, p)
 		}
@@ -446,13 +446,13 @@ func TestMismatches(t *testing.T) {
 		{"a big integer", &struct{ A int }{}, dict("a", nested.BigInt{Int: new(big.Int).Lsh(big.NewInt(1), 70)}), "range"},
 		{"two elements as one", &struct{ A int }{}, dict("a", counted(0, 2)), "one element"},
 		{"a tensor as a text", &struct{ A string }{}, dict("a", counted(0, 1)), "need a string"},
-		{"another array", &struct{ A [2][3]float32 }{}, dict("a", counted(0, 3, 2)), "need shape 2 3"},
+		{"another array", &struct{ A [2][3]float32 }{}, dict("a", counted(0, 3, 2)), "need shape [2, 3]"},
 		{"an array of a scalar", &struct{ A [2]float32 }{}, dict("a", 1), "need a tensor"},
 		{"a half of a number", &struct{ A tensor.Float16 }{}, dict("a", 1), "one element"},
 		{"a scalar as a tensor", &struct{ A *tensor.Tensor }{}, dict("a", 1), "need a tensor"},
 		{"a lazy one of another shape", &struct {
 			A *tensor.Tensor `torch:", shape 3"`
-		}{}, dict("a", counted(0, 2)), "need shape 3"},
+		}{}, dict("a", counted(0, 2)), "need shape [3]"},
 		{"a map where a list is", &struct{ A *nested.Map }{}, dict("a", []any{1}), "need a *nested.Map"},
 		{"a tensor where a list is wanted", &struct{ A []affine }{}, dict("a", counted(0, 1)), "need a list"},
 		{"a gap", &struct{ A []affine }{}, dict("a.0.weight", counted(0, 1), "a.2.weight", counted(0, 1)), "index 1 is absent"},
