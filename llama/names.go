@@ -24,9 +24,9 @@ func Names(c *checkpoint.Checkpoint, root nested.Value, names string) (nested.Va
 }
 
 // Rename returns a state dict that has Meta's or Hugging Face's names under those
-// of "hf", "meta" or "gguf", with the rotary permutation that goes with them. A tree that has the names already
-// is returned as it is. No tensor is read: all are views. Beside is asked for the
-// config, see [ReadConfig].
+// of "hf", "meta" or "gguf", with the rotary permutation that goes with them. A
+// tree that has the names already is returned as it is. No tensor is read: all are
+// views. Beside is asked for the config, see [ReadConfig].
 //
 // An output layer that is the embedding, tied in the file, is left out of the
 // names that know it as absent (hf, gguf), as transformers leaves it out; Meta's
@@ -35,7 +35,8 @@ func Names(c *checkpoint.Checkpoint, root nested.Value, names string) (nested.Va
 // Rename fails with [fault.ErrNotFound] without a config, with [fault.ErrUsage]
 // on other names, and naming the parameter and its file with [fault.ErrMismatch]
 // on one that no rule knows or that the config's layers, width or heads do not
-// go with. A tree without an embedding or a last norm is a part of a model, and
+// go with, and with [fault.ErrUnsupported] where the names of llama.cpp would become
+// others. A tree without an embedding or a last norm is a part of a model, and
 // may lack layers.
 func Rename(root nested.Value, beside checkpoint.Beside, names string) (nested.Value, error) {
 	if names != Meta && names != HuggingFace && names != GGUF {
@@ -48,6 +49,10 @@ func Rename(root nested.Value, beside checkpoint.Beside, names string) (nested.V
 	have, err := namesOf(x)
 	if err != nil || have == names {
 		return root, err
+	}
+	if have == GGUF {
+		return nil, fault.New(fault.Unsupported, "the names of llama.cpp").OnPath(x.Entries[0].Name).
+			Needs("those of Meta or Hugging Face", "take the checkpoint that this was made of")
 	}
 	cfg, err := ReadConfig(beside)
 	if err != nil {
@@ -124,6 +129,8 @@ func namesOf(x *rules.Index) (string, error) {
 			return HuggingFace, nil
 		case strings.HasPrefix(name, "tok_embeddings."), strings.HasPrefix(name, "layers."), name == "norm.weight":
 			return Meta, nil
+		case strings.HasPrefix(name, "blk."), name == "token_embd.weight":
+			return GGUF, nil
 		}
 	}
 	e := fault.New(fault.Mismatch, "no name that a Llama has").Needs("the names of Meta or Hugging Face", "convert with a rule file of your own")

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -412,5 +414,41 @@ func TestConvertLeftovers(t *testing.T) {
 		if name == "compiled" && (got.code != 1 || !strings.Contains(got.err, "(--rules torch-prefixes takes off what wrappers put before them)")) {
 			t.Errorf("exit %d, %q", got.code, got.err)
 		}
+	}
+}
+
+// Names that help offers are those that an error asks for, and all of them are taken,
+// for GGUF too, whose own they need not be.
+func TestNamesAreOneSet(t *testing.T) {
+	got := runFiles(t, "convert", "--names", "mata", llamas+"/meta-2shards", filepath.Join(t.TempDir(), "x.gguf"))
+	_, need, _ := strings.Cut(got.err, "; need ")
+	names := regexp.MustCompile(`[a-z]+`).FindAllString(strings.ReplaceAll(strings.TrimSpace(need), " or ", " "), -1)
+	if got.code != 2 || len(names) != 3 {
+		t.Fatalf("exit %d, %s", got.code, got.err)
+	}
+	help := strings.Join(strings.Fields(runFiles(t, "help", "convert").out), " ")
+	_, help, _ = strings.Cut(help, "--names whom ")
+	help, _, _ = strings.Cut(help, " --")
+	var files []string
+	for _, name := range names {
+		if !strings.Contains(help, " "+name) {
+			t.Errorf("help has no %s: %s", name, help)
+		}
+		out := filepath.Join(t.TempDir(), "llama.gguf") // whose name is in it
+		convert(t, "--quiet", "--names", name, llamas+"/meta-2shards", out)
+		b, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, string(b))
+	}
+	if len(slices.Compact(files)) != 1 {
+		t.Error("one model in GGUF, from several names, is not one file")
+	}
+	out := filepath.Join(t.TempDir(), "llama.safetensors")
+	convert(t, "--names", "gguf", llamas+"/meta-2shards", out)
+	got = runFiles(t, "convert", "--names", "hf", "--config", llamas+"/meta-2shards/params.json", out, filepath.Join(t.TempDir(), "hf.safetensors"))
+	if got.code != 4 || !strings.Contains(got.err, "the names of llama.cpp; need those of Meta or Hugging Face") {
+		t.Errorf("exit %d, %s%s", got.code, got.out, got.err)
 	}
 }

@@ -30,7 +30,7 @@ func (f *modelFlags) register(flags *pflag.FlagSet) {
 	f.changeFlags.register(flags)
 	flags.BoolVar(&f.dequantize, "dequantize", false, "make quantized tensors the floats that they stand for")
 	flags.BoolVar(&f.densify, "densify", false, "make sparse tensors dense ones")
-	flags.StringVar(&f.names, "names", "", "give a Llama's tensors the names, and q and k the layout, of `whom`: hf (transformers) or meta")
+	flags.StringVar(&f.names, "names", "", "give a Llama's tensors the names, and q and k the layout, of `whom`: hf (transformers), meta or gguf (llama.cpp)")
 	flags.StringVar(&f.config, "config", "", "the model's params.json or config.json, if not beside the weights: a `file`")
 }
 
