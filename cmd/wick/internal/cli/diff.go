@@ -22,8 +22,9 @@ func newDiff(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [FLAGS] A B",
 		Short: "Compare two checkpoints: missing, added, changed and by how much",
-		Long: "diff compares every tensor of A with the one of the same name in B. Changed values come with the largest\n" +
-			"absolute and relative difference. Differences of at most T in every element are none with --tol.\n" +
+		Long: "diff compares every tensor of A with the one of the same name in B. Of changed values it shows the largest\n" +
+			"difference, and the largest relative one: that of two numbers over the larger magnitude of the two. With --tol T a tensor\n" +
+			"is the same if no element differs by more than T.\n" +
 			"Flags that change A, such as --key, are those of convert.",
 		Example: "  wick diff epoch10.pt epoch20.pt\n  wick diff --tol 1e-3 full.pt half.safetensors\n" +
 			"  wick diff --key state_dict --tol 1e-3 model.ckpt half.safetensors",
@@ -164,7 +165,7 @@ func (c *change) text() string {
 	if !c.measured {
 		return differenceText(c.Difference)
 	}
-	text := fmt.Sprintf("%s of %s elements, at most %s (relative %s)", human.Count(c.distance.Differ),
+	text := fmt.Sprintf("%s of %s elements, at most %s, relative at most %s", human.Count(c.distance.Differ),
 		human.Count(c.RowA.Tensor().Len()), number(c.distance.MaxAbs), number(c.distance.MaxRel))
 	if c.Kind == "dtype" {
 		text = differenceText(c.Difference) + ", " + text

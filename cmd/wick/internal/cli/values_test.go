@@ -203,7 +203,7 @@ func TestDiff(t *testing.T) {
 	trees := map[string]nested.Value{"a.pt": a, "b.pt": b}
 	got := runTrees(t.Context(), trees, "diff", "a.pt", "b.pt")
 	const want = `missing  gone  float32 [1]
-values   v     1 of 3 elements, at most 0.5 (relative 0.2)
+values   v     1 of 3 elements, at most 0.5, relative at most 0.2
 dtype    d     float32 → float64
 shape    s     [2] → [2, 1]
 added    new   int8 [1]

@@ -83,7 +83,7 @@ func driftChart(rows []Row) chart {
 		}
 	}
 	slices.SortStableFunc(far, func(a, b *Row) int { return cmp.Compare(*b.Drift.L2, *a.Drift.L2) })
-	c := chart{title: "Relative drift, largest first", format: driftText}
+	c := chart{title: "Relative drift, |B - A| / |A|, largest first", format: driftText}
 	for _, r := range far[:min(len(far), 2*maxBars)] {
 		c.add(short(r.Name), *r.Drift.L2)
 	}

@@ -260,7 +260,7 @@
     if (row.x) list.push(["note", row.x]);
     if (row.k) list.push(["second file", row.k]);
     if (row.f) {
-      list.push(["relative drift", number(row.f.l2)], ["largest difference", number(row.f.abs)], ["largest relative", number(row.f.rel)], ["values that differ", row.f.n.toLocaleString("en")]);
+      list.push(["relative drift, |B - A| / |A|", number(row.f.l2)], ["largest difference", number(row.f.abs)], ["largest, relative to the larger value", number(row.f.rel)], ["values that differ", row.f.n.toLocaleString("en")]);
     }
     for (const [s, suffix] of [[row.v, row.w && row.w !== row.v ? " (first)" : ""], [row.k === "same" ? undefined : row.w, " (second)"]]) {
       if (!s) continue;
