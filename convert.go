@@ -173,7 +173,7 @@ func (v *Conversion) record(target checkpoint.Target) error {
 	asked, h := v.config.target.Record, v.config.inherited
 	if v.config.model.part.kind != allParts {
 		if asked != nil {
-			return fault.New(fault.Usage, "a record in parts").Needs("one conversion that writes all shards of a record", "leave out --part or --record")
+			return fault.New(fault.Usage, "a record in parts").Needs("one conversion that writes all shards of a record", "leave out wick.Part or wick.AsRecord")
 		}
 		return nil
 	}

@@ -58,7 +58,7 @@ func (f *flattener) visit(path nested.Path, v nested.Value) error {
 	}
 	if o, ok := v.(*nested.Opaque); ok && isSparse(o.Reason) {
 		return fault.New(fault.Unsupported, "a "+o.Reason+" tensor").OnPath(path.String()).
-			Needs("a dense tensor", "--densify writes it as one")
+			Needs("a dense tensor", "arith.DensifyTree makes it dense")
 	}
 	f.report.LeftOut = append(f.report.LeftOut, LeftOut{path.String(), nested.TypeName(v)})
 	return nil
@@ -75,14 +75,13 @@ func (f *flattener) leaf(path nested.Path, leaf nested.Leaf) error {
 	name, _ := path.Text()
 	if !utf8.ValidString(name) {
 		return fault.New(fault.Unsupported, "a name with a lone surrogate").OnPath(flat).
-			Needs("a name that UTF-8 can say", "--rename it")
+			Needs("a name that UTF-8 can say", "give it another one with the rule `rename`")
 	}
 	if err := Storable(leaf); err != nil {
 		return fault.OnPath(err, flat)
 	}
 	if first, taken := f.byName[name]; taken {
-		return fault.New(fault.Collision, "two tensors have one name: "+ExactPath(f.leaves[first].Path)+" and "+ExactPath(path)).
-			OnPath(flat).Needs("a name of its own for each", "--rename '"+ExactPath(path)+" -> ANOTHER', or --exclude one of them by its path")
+		return collision(flat, ExactPath(f.leaves[first].Path), ExactPath(path))
 	}
 	f.byName[name] = int32(len(f.leaves)) //nolint:gosec // a tree of 2^31 tensors does not fit in memory
 	t := leaf.AsTensor()
@@ -90,6 +89,12 @@ func (f *flattener) leaf(path nested.Path, leaf nested.Leaf) error {
 	f.report.Bytes += t.Bytes()
 	f.leaves = append(f.leaves, Named{name, path, t})
 	return nil
+}
+
+// collision says that two tensors have one flat name.
+func collision(name, first, second string) error {
+	return fault.New(fault.Collision, "two tensors have this name: "+first+" and "+second).OnPath(name).
+		Needs("a name of its own for each", "the rule `rename "+second+" -> ANOTHER` gives one another, the rule `drop "+second+"` leaves one out")
 }
 
 // Storable returns why a leaf cannot be written as plain numbers, nil when it
@@ -103,10 +108,10 @@ func Storable(leaf nested.Leaf) error {
 	switch err := t.Err(); {
 	case quantized:
 		return fault.New(fault.Unsupported, "a "+t.DType().String()+" tensor").
-			Needs("plain numbers", "--dequantize writes the floats that it stands for, a record (.cbor) keeps it as it is")
+			Needs("plain numbers", "arith.DequantizeTree gives the floats that it stands for, a record (.cbor) keeps it as it is")
 	case fault.KindOf(err) == fault.NoData:
 		return fault.New(fault.Unsupported, "a tensor without data (meta)").
-			Needs("a tensor with values", "leave it out with --exclude, or save the model with its weights loaded")
+			Needs("a tensor with values", "leave it out with the rule `drop`, or save the model with its weights loaded")
 	default:
 		return err
 	}

@@ -110,15 +110,15 @@ func TestFlattenRefuses(t *testing.T) {
 		has  []string
 	}{
 		"dots": {dict(nested.String("a.b"), lazy(x), nested.String("a"), dict(nested.String("b"), lazy(x))),
-			fault.Collision, "a.b", []string{`["a.b"]`, `["a", "b"]`, "--rename"}},
+			fault.Collision, "a.b", []string{`["a.b"]`, `["a", "b"]`, "`rename [\"a\", \"b\"] -> ANOTHER`", "`drop [\"a\", \"b\"]`"}},
 		"int and text":        {dict(nested.Int(0), lazy(x), nested.String("0"), lazy(x)), fault.Collision, "0", []string{`[0]`, `["0"]`}},
 		"same after decoding": {dict(nested.String("\xe9"), lazy(x), nested.String("é"), lazy(x)), fault.Collision, "é", nil},
-		"lone surrogate":      {dict(nested.String("\xed\xa0\x80"), lazy(x)), fault.Unsupported, "\xed\xa0\x80", []string{"--rename"}},
-		"quantized":           {dict(nested.String("q"), quantized), fault.Unsupported, "q", []string{"quint8", "--dequantize"}},
+		"lone surrogate":      {dict(nested.String("\xed\xa0\x80"), lazy(x)), fault.Unsupported, "\xed\xa0\x80", []string{"`rename`"}},
+		"quantized":           {dict(nested.String("q"), quantized), fault.Unsupported, "q", []string{"quint8", "arith.DequantizeTree"}},
 		"sparse": {dict(nested.String("s"), &nested.Opaque{Class: "torch.Tensor", Reason: "torch.sparse_coo"}),
-			fault.Unsupported, "s", []string{"torch.sparse_coo", "--densify"}},
+			fault.Unsupported, "s", []string{"torch.sparse_coo", "arith.DensifyTree"}},
 		"meta": {dict(nested.String("m"), lazy(tensor.Unavailable(tensor.F32, nil, fault.New(fault.NoData, "meta")))),
-			fault.Unsupported, "m", []string{"meta", "--exclude"}},
+			fault.Unsupported, "m", []string{"meta", "`drop`"}},
 		"broken": {dict(nested.String("x"), lazy(tensor.Unavailable(tensor.F32, nil, gone))), fault.Malformed, "x", []string{"a short record"}},
 		"depth":  {dict(nested.String("d"), nested.NewList("list", nested.NewList("list", lazy(x)))), fault.Limit, "", nil},
 	}

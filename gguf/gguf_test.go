@@ -385,7 +385,7 @@ func TestRefuses(t *testing.T) {
 		"a record":                {nil, []wick.ConvertOption{wick.AsRecord(checkpoint.RecordHeader{})}, fault.ErrUsage, "", "record"},
 		"shards":                  {nil, []wick.ConvertOption{wick.ShardBytes(1000)}, fault.ErrUsage, "", "several files"},
 		"a missing parameter":     {nil, []wick.ConvertOption{wick.WithRules(drop)}, fault.ErrMismatch, "blk.1.attn_output.weight", ""},
-		"kept shards":             {nil, []wick.ConvertOption{wick.KeepShards()}, fault.ErrMismatch, "consolidated.00.pth.tok_embeddings.weight", "--keep-shards"},
+		"kept shards":             {nil, []wick.ConvertOption{wick.KeepShards()}, fault.ErrMismatch, "consolidated.00.pth.tok_embeddings.weight", "wick.KeepShards()"},
 		"another family":          {map[string]string{"params.json": `{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "model_type": "gemma"}`}, nil, fault.ErrUnsupported, "", "gemma"},
 		"a mixture of experts":    {map[string]string{"params.json": config[:len(config)-1] + `, "moe": {"num_experts": 8}}`}, nil, fault.ErrUnsupported, "", "mixture"},
 		"too many tokens":         {map[string]string{"added_tokens.json": `{"x": 300}`}, nil, fault.ErrMismatch, "", "at most 300"},

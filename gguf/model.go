@@ -103,7 +103,7 @@ const anySize = -1
 func (m *model) want(byName map[string]*item, name string, shape []int) error {
 	it := byName[name]
 	if it == nil {
-		return fault.New(fault.Mismatch, "no such tensor").OnPath(name).Needs("every parameter of the model", "look for missing shards, or leave out --include and --exclude")
+		return fault.New(fault.Mismatch, "no such tensor").OnPath(name).Needs("every parameter of the model", "look for missing shards, and for rules that leave it out")
 	}
 	have := it.tensor.Shape()
 	fits := len(have) == len(shape)

@@ -118,7 +118,7 @@ func itemsOf(leaves []checkpoint.Named, want *form) ([]item, error) {
 	for i, leaf := range leaves {
 		if leaf.Tensor.DType().Class() != tensor.FloatClass || leaf.Tensor.Dims() == 0 || leaf.Tensor.Dims() > maxDims {
 			return nil, fault.New(fault.Unsupported, "a "+leaf.Tensor.DType().String()+" tensor of "+strconv.Itoa(leaf.Tensor.Dims())+" dimensions").
-				OnPath(leaf.Name).Needs("floats in 1 to 4 dimensions", "leave it out with --exclude")
+				OnPath(leaf.Name).Needs("floats in 1 to 4 dimensions", "leave it out with the rule `drop`")
 		}
 		it, err := newItem(leaf.Name, leaf.Tensor, want)
 		if err != nil {

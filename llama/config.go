@@ -72,7 +72,7 @@ func ReadConfig(beside checkpoint.Beside) (Config, error) {
 		return parseConfig(name, text)
 	}
 	return Config{}, fault.New(fault.NotFound, "no params.json or config.json beside the weights").
-		Needs("the width of the model and the number of heads", "put the model's own config beside them, or give it to convert with --config")
+		Needs("the width of the model and the number of heads", "put the model's own config beside them, or give it with wick.Config")
 }
 
 // configText has the members of both files. Meta's are those of ModelArgs in

@@ -234,7 +234,7 @@ func (j *joiner) parameter(name string) (*tensor.Tensor, error) {
 		}
 	}
 	return nil, fault.New(fault.Unsupported, "a parameter that the rules of Llama do not know").OnPath(name).InRecord(j.files[0]).
-		Needs("Meta's Llama, as "+j.cfg.File+" describes it", "keep the shards apart with --keep-shards, and convert with a rule file")
+		Needs("Meta's Llama, as "+j.cfg.File+" describes it", "keep the shards apart with wick.KeepShards(), and convert with rules of your own")
 }
 
 // inLayers reports whether a layer is one of those that the config counts, or

@@ -133,14 +133,14 @@ func namesOf(x *rules.Index) (string, error) {
 			return GGUF, nil
 		}
 	}
-	e := fault.New(fault.Mismatch, "no name that a Llama has").Needs("the names of Meta or Hugging Face", "convert with a rule file of your own")
+	e := fault.New(fault.Mismatch, "no name that a Llama has").Needs("the names of Meta or Hugging Face", "convert with rules of your own")
 	for i := range x.Entries {
 		e.Path = x.Entries[i].Name
 		if wrapped(e.Path) {
-			return "", e.InRecord(x.Entries[i].File()).Needs("the names of Meta or Hugging Face", "--rules torch-prefixes takes off what wrappers put before them")
+			return "", e.InRecord(x.Entries[i].File()).Needs("the names of Meta or Hugging Face", "the set of rules torch-prefixes takes off what wrappers put before them")
 		}
 		if strings.HasPrefix(e.Path, "consolidated.") {
-			return "", e.Needs("one state dict", "leave out --keep-shards")
+			return "", e.Needs("one state dict", "leave out wick.KeepShards()")
 		}
 	}
 	if n := len(x.Entries); n > 0 {

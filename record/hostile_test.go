@@ -256,8 +256,8 @@ func TestUnstorable(t *testing.T) {
 		v    nested.Value
 		cure string
 	}{
-		"meta":         {&nested.Tensor{Tensor: meta}, "--exclude"},
-		"tensor key":   {mapOf("dict", leafOf([]int8{1}), nested.Int(1)), "--exclude"},
+		"meta":         {&nested.Tensor{Tensor: meta}, "`drop`"},
+		"tensor key":   {mapOf("dict", leafOf([]int8{1}), nested.Int(1)), "`drop`"},
 		"broken bytes": {&nested.Tensor{Tensor: tensor.Unavailable(tensor.F32, []int{2}, fault.New(fault.Unsupported, "x").Needs("", "cure y"))}, "cure y"},
 	}
 	for name, c := range cases {

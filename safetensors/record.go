@@ -165,7 +165,7 @@ func (h *header) sums() ([]uint32, error) {
 	text := h.metadata[keySums]
 	if n := len(strings.TrimSpace(text)); n != max(len(h.entries)*(sumDigits+1)-1, 0) {
 		return nil, fault.New(fault.Malformed, strconv.Itoa((n+1)/(sumDigits+1))+" checksums for "+strconv.Itoa(len(h.entries))+" tensors").
-			Needs("one for each", "another tool changed this record: write it again, or --salvage")
+			Needs("one for each", "another tool changed this record: write it again, or open it with wick.Salvage()")
 	}
 	sums := make([]uint32, len(h.entries))
 	for i := range sums {
@@ -186,7 +186,7 @@ func (h *header) checkHeader() error {
 	at := bytes.Index(h.text, digits)
 	if len(want) != sumDigits || at < 0 {
 		return fault.New(fault.Malformed, "a record without the checksum of its header").
-			Needs(keyHeader, "another tool changed this record: write it again, or --salvage")
+			Needs(keyHeader, "another tool changed this record: write it again, or open it with wick.Salvage()")
 	}
 	at += len(digits) - 1 - sumDigits
 	sum := tensor.SumCRC32(0, h.text[:at])
@@ -194,7 +194,7 @@ func (h *header) checkHeader() error {
 	sum = tensor.SumCRC32(sum, h.text[at+sumDigits:])
 	if got := digitsOf(sum); got != want {
 		return fault.New(fault.Checksum, "the header's CRC-32 is "+got).At(lengthBytes).
-			Needs(want, "the file is damaged or another tool changed it: get it again, or --salvage")
+			Needs(want, "the file is damaged or another tool changed it: get it again, or open it with wick.Salvage()")
 	}
 	return nil
 }

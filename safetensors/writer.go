@@ -38,7 +38,7 @@ func (Target) Plan(root nested.Value, opts checkpoint.TargetOptions) (*checkpoin
 	}
 	isIndex := strings.HasSuffix(opts.Name, indexSuffix)
 	if isIndex && opts.ShardBytes == 0 {
-		return nil, fault.New(fault.Usage, "an index of shards as the output").Needs("a size for the shards", "give it with --shard-size")
+		return nil, fault.New(fault.Usage, "an index of shards as the output").Needs("a size for the shards", "give it with wick.ShardBytes")
 	}
 	if opts.Record != nil {
 		plain, err := meta.Plain(root)
@@ -115,7 +115,7 @@ func itemsOf(leaves []checkpoint.Named) ([]item, error) {
 		}
 		if leaf.Name == metadataKey {
 			return nil, fault.New(fault.Unsupported, "a tensor named "+metadataKey).OnPath(leaf.Name).
-				Needs("a name that the format does not reserve", "--rename it")
+				Needs("a name that the format does not reserve", "give it another one with the rule `rename`")
 		}
 		items[i] = item{name: leaf.Name, path: leaf.Path, rank: rank, tensor: leaf.Tensor}
 	}
@@ -141,7 +141,7 @@ func (p *plan) file(items []item) (*checkpoint.Layout, error) {
 	head := headerText(items, members, p.opts.Align)
 	if len(head) > maxHeader {
 		return nil, fault.New(fault.Unsupported, "a header of "+strconv.Itoa(len(head))+" bytes").
-			Needs("at most "+strconv.Itoa(maxHeader), "--shard-size writes several files")
+			Needs("at most "+strconv.Itoa(maxHeader), "wick.ShardBytes writes several files")
 	}
 	l := &checkpoint.Layout{}
 	l.Bytes(binary.LittleEndian.AppendUint64(nil, uint64(len(head))))

@@ -90,7 +90,7 @@ func TestUnsupported(t *testing.T) {
 	}{
 		"complex128": {tree("c", tensor.Of([]complex128{1})), checkpoint.TargetOptions{}, fault.Unsupported, "c", "complex128"},
 		"complex32":  {tree("c", tensor.Of([]tensor.Complex32{{}})), checkpoint.TargetOptions{}, fault.Unsupported, "c", ".cbor"},
-		"reserved":   {tree("__metadata__", tensor.Of([]int8{1})), checkpoint.TargetOptions{}, fault.Unsupported, "__metadata__", "--rename"},
+		"reserved":   {tree("__metadata__", tensor.Of([]int8{1})), checkpoint.TargetOptions{}, fault.Unsupported, "__metadata__", "`rename`"},
 		"metadata":   {tree(), checkpoint.TargetOptions{Metadata: map[string]string{"k": "\xff"}}, fault.Usage, "", "UTF-8"},
 	}
 	for name, c := range cases {
@@ -112,7 +112,7 @@ func TestHeaderOverTheFormatsBound(t *testing.T) {
 		}
 	}
 	_, err := Target{}.Plan(root, checkpoint.TargetOptions{})
-	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "--shard-size") {
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "wick.ShardBytes") {
 		t.Errorf("a header of 105 MB: %v", err)
 	}
 	out, err := Target{}.Plan(root, checkpoint.TargetOptions{ShardBytes: 50, Name: "m.safetensors"})

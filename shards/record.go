@@ -68,7 +68,7 @@ func (x *index) recordText(salvage bool) (text string, ok bool, err error) {
 	}
 	if got := fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text))); got != want && !salvage {
 		return "", false, inText(fault.New(fault.Checksum, "the record's CRC-32 is "+got).
-			Needs(want, "the index is damaged or another tool changed it: get it again, or --salvage"))
+			Needs(want, "the index is damaged or another tool changed it: get it again, or open it with wick.Salvage()"))
 	}
 	return text, true, nil
 }

@@ -195,7 +195,7 @@ func (w *JSON) pairs(path nested.Path, m *nested.Map) error {
 // TensorKey returns the error for a dict whose key is a tensor.
 func TensorKey(path nested.Path) error {
 	return fault.New(fault.Unsupported, "a tensor as a dictionary key").OnPath(path.String()).
-		Needs("a key that a record can hold", "--exclude it")
+		Needs("a key that a record can hold", "leave it out with the rule `drop`")
 }
 
 func (w *JSON) items(first, last string, n int, item func(int) error) error {

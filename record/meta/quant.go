@@ -100,7 +100,7 @@ func intsOf(t *tensor.Tensor) (*tensor.Tensor, error) {
 	switch {
 	case !ok && each > 1 || each > 1 && (!t.Contiguous() || offset%each != 0):
 		return nil, fault.New(fault.Unsupported, "a view of "+t.DType().String()+" elements inside their bytes").
-			Needs("whole bytes in their order", "--dequantize writes the floats that it stands for")
+			Needs("whole bytes in their order", "arith.DequantizeTree gives the floats that it stands for")
 	case !ok:
 		return t.Cast(carrier)
 	case each > 1:

@@ -74,7 +74,7 @@ func (a *app) execute(ctx context.Context, args []string) (err error) {
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	return streamCure(cmd, err)
+	return cureFor(cmd, err)
 }
 
 // report prints the error that ended the command, if there is one to print.

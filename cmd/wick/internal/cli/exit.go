@@ -3,21 +3,16 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
 	"strings"
 	"syscall"
 	"unicode/utf8"
 
-	"github.com/spf13/cobra"
-
-	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/cmd/wick/internal/jsonout"
 	"github.com/wick-ml/wick/fault"
 )
 
-// The exit codes of every command. They are a promise: see "wick help exit-codes".
+// The exit codes of every command. They are a promise: see "wick help".
 const (
 	exitDone        = 0   // done
 	exitNo          = 1   // the answer is "no": differences, findings, a plan that does not match
@@ -73,7 +68,7 @@ func describe(err error) *fault.Error {
 	}
 	var e *fault.Error
 	if errors.As(err, &e) {
-		return withFlag(e)
+		return withFlags(e)
 	}
 	var p *fs.PathError
 	switch {
@@ -82,46 +77,6 @@ func describe(err error) *fault.Error {
 	default:
 		return &fault.Error{Kind: kindOfSystem(err), Found: err.Error()}
 	}
-}
-
-// flagsOf turns the options and packages that the library's cures name into the
-// flags and commands that stand for them.
-var flagsOf = strings.NewReplacer("wick.Overwrite()", "--force", "wick.As", "--to",
-	"open it with the package wick, which reads it", "it has no pickle; wick ls lists its tensors")
-
-// withFlag says which flag raises the limit that an error is about, and names
-// flags in the place of the library's options.
-func withFlag(e *fault.Error) *fault.Error {
-	c := *e
-	c.Cure = flagsOf.Replace(e.Cure)
-	name := limitName(e.Limit)
-	if field, ok := limitFields(&checkpoint.Limits{})[name]; e.Kind == fault.Limit && ok {
-		c.Cure = limitCure(e, name, field.Most)
-	}
-	return &c
-}
-
-// limitCure says what to raise the limit called name to, which may be most.
-func limitCure(e *fault.Error, name string, most int64) string {
-	asked := max(e.Value, min(e.Max, math.MaxInt64/2)*2) // what counts stops at the limit
-	if e.Max >= most || e.Value > most {
-		return fmt.Sprintf("%d is the most that wick reads, whatever --limit says", most)
-	}
-	return fmt.Sprintf("if you trust the file: --limit %s=%d", name, min(asked, most))
-}
-
-// streamCure says, of a stream that does not fit in memory, which flags of the
-// command make room for it.
-func streamCure(cmd *cobra.Command, err error) error {
-	var e *fault.Error
-	if !errors.As(err, &e) || e.Limit != "stream memory" && e.Limit != "bytes kept while streaming" {
-		return err
-	}
-	e.Cure = "give a file instead, or --spool DIR for a temporary file there"
-	if cmd.Flags().Lookup("max-memory") != nil {
-		e.Cure = "give a file instead, --spool DIR for a temporary file there, or more --max-memory"
-	}
-	return err
 }
 
 // Kinds that only a command has.

@@ -72,9 +72,12 @@ func planExport(c *checkpoint.Checkpoint) export {
 func (e export) text() string {
 	if e.err != nil {
 		f := describe(e.err)
-		text := "not as it is: " + f.Found
-		if f.Path != "" {
-			text = "not as it is: " + f.Path + " is " + f.Found
+		text := "stops and writes nothing: " + f.Found
+		switch {
+		case f.Kind == fault.Collision:
+			text = "stops and writes nothing: " + f.Path + ": " + f.Found
+		case f.Path != "":
+			text = "stops and writes nothing: " + f.Path + " is " + f.Found
 		}
 		if f.Cure != "" {
 			text += " (" + f.Cure + ")"

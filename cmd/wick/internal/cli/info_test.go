@@ -19,7 +19,7 @@ dtypes    float32: 3 tensors, 26 elements, 104 B
           float16: 1 tensor, 4 elements, 8 B
 notes     2 share storage, 1 strided, 1 without data
 also      13 plain values and 1 opaque object
-convert   not as it is: state.meta is a tensor without data (meta) (leave it out with --exclude, or save the model with its weights loaded)
+convert   stops and writes nothing: state.meta is a tensor without data (meta) (leave it out with --exclude, or save the model with its weights loaded)
 
 state         4 tensors, 30 elements, 112 B
 epoch         3

@@ -174,7 +174,7 @@ func (r *tensorLines) storageName(s *tensor.Storage) string {
 // marks says what is special about a row.
 func marks(row *listing.Tensor, shared map[*tensor.Storage]bool) cell {
 	if kind := listing.RowKind(row.Err); kind != "" {
-		return cell{fmt.Sprintf("%s: %s", kind, fault.Clean(row.Err.Error(), maxName)), red}
+		return cell{fmt.Sprintf("%s: %s", kind, fault.Clean(describe(row.Err).Error(), maxName)), red}
 	}
 	if row.NoData() {
 		return cell{"no data", yellow}

@@ -187,7 +187,7 @@ func (a *app) addScan(ctx context.Context, page *report.Page, file string) {
 	}
 	scan, err := a.scanAll(ctx, file, limits)
 	if err != nil {
-		page.Scan = "It cannot be told: " + fault.Clean(err.Error(), maxName)
+		page.Scan = "It cannot be told: " + fault.Clean(describe(err).Error(), maxName)
 		return
 	}
 	var lines []string
