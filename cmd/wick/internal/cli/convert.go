@@ -318,16 +318,17 @@ func (a *app) reportConversion(f *convertFlags, in, out string, v *wick.Conversi
 	return nil
 }
 
-// leftOut names the first few values that the format could not hold.
+// leftOut names the first few values that the format could not hold; what has no
+// name, the root or what lies under an empty key, by its type.
 func leftOut(list []checkpoint.LeftOut) string {
 	const most = 4
 	var names []string
 	for _, l := range list[:min(len(list), most)] {
-		name := fault.Clean(l.Path, maxName)
+		name := l.Path
 		if name == "" {
-			name = `""` // the root, or an empty key below it
+			name = l.Type + " without a name"
 		}
-		names = append(names, name)
+		names = append(names, fault.Clean(name, maxName))
 	}
 	if len(list) > most {
 		names = append(names, "…")

@@ -266,7 +266,7 @@ func (a *app) printGroups(l *listing.Listing) error {
 			t.add(cell{fmt.Sprintf("… %s more", human.Count(more+1)), dim})
 			break
 		}
-		t.add(cell{fault.Clean(g.Name, maxName), bold}, cell{groupText(&g), plain})
+		t.add(cell{nameOrEmpty(g.Name), bold}, cell{groupText(&g), plain})
 	}
 	if len(t.rows) > 0 {
 		_, _ = a.out.WriteString("\n") // Flush reports what went wrong

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/wick-ml/wick/nested"
+	"github.com/wick-ml/wick/tensor"
 )
 
 func TestInfo(t *testing.T) {
@@ -71,6 +73,23 @@ func TestInfoNamesWhatIsNotAllowed(t *testing.T) {
 		got := runFiles(t, "info", fixture(name))
 		if got.code != 0 || strings.Contains(got.out, "\nimports ") != (want != "") || !strings.Contains(got.out, want) {
 			t.Errorf("%s: exit %d, no %q: %s%s", name, got.code, want, got.out, got.err)
+		}
+	}
+}
+
+// info says which names collide and what convert does then.
+func TestInfoOfACollision(t *testing.T) {
+	x := lazy(tensor.Of([]float32{1}))
+	trees := map[string]nested.Value{"m.pt": mapOf(t, str("a.b"), x, str("a"), mapOf(t, str("b"), x))}
+	got := runTrees(t.Context(), trees, "info", "m.pt")
+	const want = `convert   stops and writes nothing: a.b: two tensors have this name: ["a.b"] and ["a", "b"] ` +
+		`(--rename '["a", "b"] -> ANOTHER' gives one another, --exclude '["a", "b"]' leaves one out)` + "\n"
+	if got.code != 0 || !strings.Contains(got.out, want) {
+		t.Errorf("exit %d, got\n%s\nwant\n%s", got.code, got.out, want)
+	}
+	for _, cure := range [][]string{{"--rename", `["a", "b"] -> ANOTHER`}, {"--exclude", `["a", "b"]`}} {
+		if got := runTrees(t.Context(), trees, append(cure, "convert", "m.pt", filepath.Join(t.TempDir(), "m.safetensors"))...); got.code != 0 {
+			t.Errorf("%s: exit %d, %s", cure, got.code, got.err)
 		}
 	}
 }

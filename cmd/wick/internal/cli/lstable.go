@@ -210,10 +210,10 @@ func sharedStorages(rows []listing.Tensor) map[*tensor.Storage]bool {
 
 // printValues prints the plain values and the opaque objects.
 func (a *app) printValues(l *listing.Listing) error {
-	t := table{cut: []int{0, 2}}
+	t := table{head: []string{"NAME", "TYPE", "VALUE"}, cut: []int{0, 2}}
 	add := func(p nested.Path, kind cell, text string) {
 		name, _ := p.Text()
-		t.add(cell{fault.Clean(name, maxName), bold}, kind, cell{fault.Clean(text, maxName), plain})
+		t.add(cell{nameOrEmpty(name), bold}, kind, cell{fault.Clean(text, maxName), plain})
 	}
 	for v := range l.Values.All() {
 		add(v.Path, cell{nested.TypeName(v.Value), blue}, nested.Repr(v.Value))
@@ -223,6 +223,9 @@ func (a *app) printValues(l *listing.Listing) error {
 	}
 	for i := range l.Opaque {
 		add(l.Opaque[i].Path, cell{"opaque", yellow}, l.Opaque[i].Class+" ("+l.Opaque[i].Reason+")")
+	}
+	if len(t.rows) > 0 && len(l.Tensors) > 0 {
+		_, _ = a.out.WriteString("\n") // Flush reports what went wrong
 	}
 	return t.print(a.streams)
 }

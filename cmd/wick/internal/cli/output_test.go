@@ -96,7 +96,7 @@ func TestOutputSingular(t *testing.T) {
 
 // A value without a name, such as the root, is seen in the list.
 func TestOutputNamesTheRoot(t *testing.T) {
-	if got := leftOut([]checkpoint.LeftOut{{Path: ""}, {Path: "epoch"}}); got != `"", epoch` {
+	if got := leftOut([]checkpoint.LeftOut{{Type: "int"}, {Path: "epoch", Type: "int"}}); got != "int without a name, epoch" {
 		t.Errorf("%s", got)
 	}
 }
