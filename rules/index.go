@@ -48,9 +48,8 @@ func (e *Entry) File() string {
 		if s == nil { // a tensor without data
 			continue
 		}
-		file, _, _ := s.Extent()
-		if named, ok := file.(interface{ Name() string }); ok {
-			return path.Base(filepath.ToSlash(named.Name()))
+		if file := s.File(); file != "" {
+			return path.Base(filepath.ToSlash(file))
 		}
 	}
 	return ""

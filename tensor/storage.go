@@ -108,6 +108,17 @@ type (
 // Name returns the record's name in its file.
 func (s *Storage) Name() string { return s.spec.Name }
 
+// File returns what the source of the bytes calls itself, such as the path of the
+// file that the record is in; "" where nobody knows.
+func (s *Storage) File() string {
+	for _, at := range []any{s.spec.Guard, s.spec.File} {
+		if named, ok := at.(interface{ Name() string }); ok {
+			return named.Name()
+		}
+	}
+	return ""
+}
+
 // Size returns the storage's size in bytes.
 func (s *Storage) Size() int64 { return s.spec.Size }
 
@@ -174,11 +185,7 @@ func (s *Storage) short(at int64, err error) error {
 	return s.locate(fault.Wrap(fault.IO, "read failed", err)).At(at)
 }
 
-// locate puts the storage's record into an error, and the file if the storage is
-// pinned by one that has a name.
+// locate puts the storage's record into an error, and the file where it is known.
 func (s *Storage) locate(e *fault.Error) *fault.Error {
-	if file, ok := s.spec.Guard.(interface{ Name() string }); ok {
-		e.In(file.Name())
-	}
-	return e.InRecord(s.spec.Name)
+	return e.In(s.File()).InRecord(s.spec.Name)
 }

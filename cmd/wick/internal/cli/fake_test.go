@@ -22,8 +22,14 @@ type outcome struct {
 
 // runTrees runs a command line in which FILE arguments are trees in memory.
 func runTrees(ctx context.Context, trees map[string]nested.Value, args ...string) outcome {
+	return runTreesAt(ctx, 0, trees, args...)
+}
+
+// runTreesAt does so on a terminal of so many columns, 0 for none.
+func runTreesAt(ctx context.Context, columns int, trees map[string]nested.Value, args ...string) outcome {
 	var out, errs bytes.Buffer
 	a := &app{streams: newStreams(strings.NewReader(""), &out, &errs), getenv: func(string) string { return "" }}
+	a.width = columns
 	a.open = func(_ context.Context, name string, o openOptions) (*checkpoint.Checkpoint, error) {
 		root, ok := trees[name]
 		if !ok {

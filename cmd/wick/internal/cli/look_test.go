@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/wick-ml/wick/nested"
-
 	"github.com/wick-ml/wick/cmd/wick/internal/human"
+	"github.com/wick-ml/wick/nested"
+	"github.com/wick-ml/wick/tensor"
 )
 
 func TestColour(t *testing.T) {
@@ -108,6 +108,39 @@ func TestTableFits(t *testing.T) {
 			if c.width >= 30 && textWidth(strings.TrimSuffix(line, "\n")) > c.width {
 				t.Errorf("width %d: %s", c.width, line)
 			}
+		}
+	}
+}
+
+// ls --long fits a usual terminal: what a tensor has in common with a new one is left
+// blank, and shapes of many dimensions are cut.
+func TestLongFits(t *testing.T) {
+	s := storage("data/0", 64)
+	deep := slices.Repeat([]int64{1}, 40)
+	trees := map[string]nested.Value{
+		"m.pt": mapOf(t, str("encoder.layers.0.fc.weight"), strided(t, s, []int64{4, 4, 4}, nil, 0),
+			str("encoder.layers.0.t"), strided(t, storage("data/1", 16), []int64{4, 4}, []int64{1, 4}, 0)),
+		"class.pt": mapOf(t, str("p"), &nested.Tensor{Tensor: tensor.Of([]float32{1}), Class: "torch.nn.parameter.Parameter"}),
+		"deep.pt":  mapOf(t, str("deep"), strided(t, s, deep, nil, 0)),
+	}
+	for file, want := range map[string]string{
+		"m.pt": `NAME                        DTYPE    SHAPE      BYTES  STORAGE  OFFSET  STRIDES
+encoder.layers.0.fc.weight  float32  [4, 4, 4]    256  data/0        0
+encoder.layers.0.t          float32  [4, 4]        64  data/1        0  [1, 4]
+2 tensors, 80 elements, 320 B
+`,
+		"class.pt": `NAME  DTYPE    SHAPE  BYTES  STORAGE  OFFSET  CLASS
+p     float32  [1]        4  memory        0  torch.nn.parameter.Parameter
+1 tensor, 1 element, 4 B
+`,
+		"deep.pt": `NAME  DTYPE    SHAPE                       BYTES  STORAGE  OFFSET
+deep  float32  [1, 1, 1…1, 1, 1, 1, 1, 1]      4  data/0        0  part of 256 B
+1 tensor, 1 element, 4 B
+`,
+	} {
+		got := runTreesAt(t.Context(), usualWidth, trees, "ls", "--long", file)
+		if got.code != 0 || got.out != want {
+			t.Errorf("%s: exit %d, %s got\n%swant\n%s", file, got.code, got.err, got.out, want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func newLs(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	cmd.Flags().BoolVar(&f.jsonl, "jsonl", false, "print one JSON object for each row")
 	cmd.Flags().BoolVar(&f.sha256, "sha256", false, "read every tensor and print the SHA-256 of its packed bytes")
-	cmd.Flags().BoolVarP(&f.long, "long", "l", false, "also offset, strides, class and exact bytes")
+	cmd.Flags().BoolVarP(&f.long, "long", "l", false, "also exact bytes, offset, strides that are not row-major, and classes other than torch.Tensor")
 	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also plain values and opaque objects")
 	f.change.registerKey(cmd.Flags())
 	cmd.Flags().StringVar(&f.sort, "sort", "file", "sort `by` file, name, size, offset")

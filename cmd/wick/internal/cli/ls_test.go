@@ -353,3 +353,66 @@ func TestOneFormOfJSON(t *testing.T) {
 		}
 	}
 }
+
+// ls says in which shard a tensor lies, of one file nothing.
+func TestLsNamesShards(t *testing.T) {
+	const first, second = "pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin"
+	for _, c := range []struct {
+		folder string
+		files  map[string]string // by name, "" where the table has none
+		cells  map[string]string // where the table has another text
+	}{
+		{"folders/index_bin-torch2.15", map[string]string{"model.embed.weight": first, "model.l1.weight": second}, nil},
+		{"folders/no_index_bin-torch1.13", map[string]string{"model.embed.weight": first, "model.l1.weight": second}, nil},
+		{"folders/index_safetensors-torch2.15", map[string]string{"model.embed.weight": "model-00001-of-00002.safetensors"}, nil},
+		{"folders/consolidated-torch2.15", map[string]string{"consolidated.01.pth.norm.weight": "consolidated.01.pth"},
+			map[string]string{"consolidated.01.pth.norm.weight": "data/2"}}, // its name says it
+		{"distributed/ranks2-torch2.15", map[string]string{"list.1.a": "__0_0.distcp", "list.0": "__1_0.distcp", "model.rows": ""},
+			map[string]string{"model.rows": "__0_0.distcp +1 more"}},
+		{"folders/pytorch_model_bin-torch2.15", map[string]string{"model.embed.weight": ""}, map[string]string{"model.embed.weight": "24"}},
+	} {
+		rows := shardsOf(t, fixture(c.folder))
+		table := runFiles(t, "ls", fixture(c.folder)).out
+		long := runFiles(t, "ls", "--long", fixture(c.folder)).out
+		for name, want := range c.files {
+			if got, ok := rows[name]; !ok || got != want {
+				t.Errorf("%s: %s lies in %q, want %q", c.folder, name, got, want)
+			}
+			cell, ok := c.cells[name]
+			if !ok {
+				cell = want
+			}
+			for _, out := range []string{table, long} {
+				if line := lineOf(out, name); !strings.Contains(line, "  "+cell) {
+					t.Errorf("%s: no %q in %q", c.folder, cell, line)
+				}
+			}
+		}
+	}
+}
+
+// shardsOf are the files of the tensors in ls --json.
+func shardsOf(t *testing.T, name string) map[string]string {
+	t.Helper()
+	var doc struct {
+		Tensors []struct{ Name, File string }
+	}
+	if err := json.Unmarshal([]byte(runFiles(t, "ls", "--json", name).out), &doc); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, row := range doc.Tensors {
+		files[row.Name] = row.File
+	}
+	return files
+}
+
+// lineOf is the line of a table that begins with a name.
+func lineOf(table, name string) string {
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, name+" ") {
+			return line
+		}
+	}
+	return ""
+}

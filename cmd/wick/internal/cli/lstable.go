@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,7 @@ func (a *app) printTable(l *listing.Listing, f *lsFlags) error {
 }
 
 func tensorTable(f *lsFlags) *table {
-	t := &table{head: []string{"NAME", "DTYPE", "SHAPE", "SIZE", "STORAGE"}, right: []bool{false, false, false, true, false}}
+	t := &table{head: []string{"NAME", "DTYPE", "SHAPE", "SIZE", "FILE", "STORAGE"}, right: []bool{false, false, false, true, false, false}}
 	if f.long {
 		t.head[3] = "BYTES"
 		t.head = append(t.head, "OFFSET", "STRIDES", "CLASS")
@@ -46,9 +47,12 @@ func tensorTable(f *lsFlags) *table {
 		t.head, t.right = append(t.head, "SHA256"), append(t.right, false)
 	}
 	t.head, t.right = append(t.head, ""), append(t.right, false)
-	t.cut = []int{0, len(t.head) - 1}
-	if !f.long {
-		t.spare = []int{4}
+	const name, shape, file, storage = 0, 2, 4, 5
+	t.cut = []int{name, shape, len(t.head) - 1}
+	if f.long {
+		t.cut = append(t.cut, file, slices.Index(t.head, "STRIDES"), slices.Index(t.head, "CLASS"))
+	} else {
+		t.spare = []int{storage, file}
 	}
 	return t
 }
@@ -63,8 +67,9 @@ type tensorLines struct {
 	last    *tensor.Tensor // of which shape and size are
 	shape   string
 	size    string
-	storage *tensor.Storage // which is called
+	storage *tensor.Storage // which is called name and lies in file
 	name    string
+	file    string
 }
 
 // cells appends the cells of a row.
@@ -76,7 +81,7 @@ func (r *tensorLines) cells(i int, cells []cell) []cell {
 	}
 	cells = append(cells,
 		cell{nameOrEmpty(row.Name()), bold}, cell{t.DType().String(), dtypeStyle(t.DType())}, cell{r.shape, plain},
-		cell{r.size, plain}, cell{r.storageNames(row), dim},
+		cell{r.size, plain}, cell{r.fileNames(row), dim}, cell{r.storageNames(row), dim},
 	)
 	if r.f.long {
 		cells[3].text = strconv.FormatInt(t.Bytes(), 10)
@@ -85,7 +90,7 @@ func (r *tensorLines) cells(i int, cells []cell) []cell {
 	if r.f.sha256 {
 		cells = append(cells, cell{row.Hex(), plain})
 	}
-	return append(cells, marks(row, r.shared))
+	return append(cells, marks(row, r.shared, r.f.long))
 }
 
 func sameShape(a, b *tensor.Tensor) bool {
@@ -121,13 +126,35 @@ func nameOrEmpty(name string) string {
 	return fault.Clean(name, maxName)
 }
 
+// longCells are what only --long shows. Row-major strides, which the shape says, and the
+// usual class are left blank: a column of nothing else is left out.
 func longCells(row *listing.Tensor) []cell {
-	class := nested.TypeName(row.Leaf)
+	cells := make([]cell, 3)
+	if class := nested.TypeName(row.Leaf); class != "torch.Tensor" {
+		cells[2] = cell{fault.Clean(class, maxName), dim}
+	}
 	_, strides, offset, ok := row.Tensor().Strided()
 	if !ok {
-		return []cell{{}, {}, {fault.Clean(class, maxName), dim}}
+		return cells
 	}
-	return []cell{{strconv.FormatInt(offset, 10), plain}, {tensor.Int64s(strides), plain}, {fault.Clean(class, maxName), dim}}
+	cells[0].text = strconv.FormatInt(offset, 10)
+	if !isRowMajor(row.Tensor(), strides) {
+		cells[1].text = tensor.Int64s(strides)
+	}
+	return cells
+}
+
+// isRowMajor reports whether strides are those that torch gives to a new tensor of
+// the shape.
+func isRowMajor(t *tensor.Tensor, strides []int64) bool {
+	want := int64(1)
+	for d := t.Dims() - 1; d >= 0; d-- {
+		if strides[d] != want {
+			return false
+		}
+		want *= int64(max(t.Size(d), 1))
+	}
+	return true
 }
 
 func dtypeStyle(d tensor.DType) style {
@@ -144,35 +171,57 @@ func dtypeStyle(d tensor.DType) style {
 // storageNames names what a tensor lies in, but not where it only repeats the
 // tensor's name.
 func (r *tensorLines) storageNames(row *listing.Tensor) string {
-	names := ""
 	own := nameOrEmpty(row.Name())
+	names := ""
 	for s := range row.Tensor().Storages() {
-		switch name := r.storageName(s); {
-		case name == own:
+		switch r.describe(s); {
+		case r.name == own:
 		case names == "":
-			names = name
+			names = r.name
 		default:
-			names += "+" + name
+			names += "+" + r.name
 		}
 	}
 	return names
 }
 
-// storageName names a storage: one of torch's records without the top folder that
-// all of them share.
-func (r *tensorLines) storageName(s *tensor.Storage) string {
-	if s != r.storage {
-		name := r.l.StorageName(s)
-		if i := strings.Index(name, "/data/"); i >= 0 {
-			name = name[i+1:]
-		}
-		r.storage, r.name = s, fault.Clean(name, maxName)
+// fileNames names the file that a tensor lies in, of several the first, but not
+// where the tensor's name begins with that.
+func (r *tensorLines) fileNames(row *listing.Tensor) string {
+	if !r.l.Sharded {
+		return ""
 	}
-	return r.name
+	var files []string
+	for s := range row.Tensor().Storages() {
+		if r.describe(s); !slices.Contains(files, r.file) {
+			files = append(files, r.file)
+		}
+	}
+	switch {
+	case len(files) == 0, strings.HasPrefix(row.Name(), files[0]+"."):
+		return ""
+	case len(files) == 1:
+		return files[0]
+	default:
+		return files[0] + " +" + human.Count(len(files)-1) + " more"
+	}
 }
 
-// marks says what is special about a row.
-func marks(row *listing.Tensor, shared map[*tensor.Storage]bool) cell {
+// describe names a storage and its file: one of torch's records without the top
+// folder that all of them share.
+func (r *tensorLines) describe(s *tensor.Storage) {
+	if s == r.storage {
+		return
+	}
+	name := r.l.StorageName(s)
+	if i := strings.Index(name, "/data/"); i >= 0 {
+		name = name[i+1:]
+	}
+	r.storage, r.name, r.file = s, fault.Clean(name, maxName), fault.Clean(r.l.FileName(s), maxName)
+}
+
+// marks says what is special about a row, but not again what its strides say.
+func marks(row *listing.Tensor, shared map[*tensor.Storage]bool, long bool) cell {
 	if kind := listing.RowKind(row.Err); kind != "" {
 		return cell{fmt.Sprintf("%s: %s", kind, fault.Clean(describe(row.Err).Error(), maxName)), red}
 	}
@@ -184,7 +233,7 @@ func marks(row *listing.Tensor, shared map[*tensor.Storage]bool) cell {
 	if ok && shared[s] {
 		notes = append(notes, "shared")
 	}
-	if !row.Tensor().Contiguous() {
+	if !row.Tensor().Contiguous() && !(ok && long) {
 		notes = append(notes, "strided")
 	}
 	if ok && !shared[s] && s.Size() > row.Tensor().Bytes() {

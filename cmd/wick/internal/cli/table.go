@@ -122,7 +122,8 @@ func (t *table) widths() []int {
 const leastCut = 16
 
 // fit takes from columns what is more than a terminal's room. Where that does not
-// help, nothing is cut: the terminal breaks the lines anyway.
+// help, the terminal breaks the lines anyway, and only what is wider than it all alone
+// is cut.
 func (t *table) fit(width []int, room int) {
 	for _, i := range t.spare {
 		if lineWidth(width) <= room {
@@ -142,9 +143,19 @@ func (t *table) fit(width []int, room int) {
 		}
 		if widest < 0 {
 			copy(width, whole)
+			t.cutWidest(width, room)
 			return
 		}
 		width[widest]--
+	}
+}
+
+// cutWidest cuts columns that are wider than the terminal to half of it.
+func (t *table) cutWidest(width []int, room int) {
+	for _, i := range t.cut {
+		if i < len(width) && width[i] > room && room/2 >= leastCut {
+			width[i] = room / 2
+		}
 	}
 }
 

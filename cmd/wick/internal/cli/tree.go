@@ -215,7 +215,7 @@ func emptyJSON(v nested.Value) []byte {
 func tensorText(a *app, row *listing.Tensor) string {
 	t := row.Tensor()
 	text := "  " + a.paint(dtypeStyle(t.DType()), t.DType().String()) + " " + tensor.ShapeString(t.Shape())
-	if m := marks(row, nil); m.text != "" {
+	if m := marks(row, nil, false); m.text != "" {
 		text += "  " + a.paint(m.style, m.text)
 	}
 	return text

@@ -26,6 +26,9 @@ func (l *Listing) tensorJSON(o *jsonout.Object, t *Tensor) []byte {
 	o.Append("shape", func(b []byte) []byte { return appendShape(b, x) })
 	o.Int("bytes", x.Bytes())
 	if s, strides, offset, ok := x.Strided(); ok {
+		if file := l.FileName(s); file != "" {
+			o.String("file", file)
+		}
 		o.String("storage", l.StorageName(s))
 		o.Int("offset", offset)
 		o.Append("strides", func(b []byte) []byte { return jsonout.AppendInts(b, strides) })

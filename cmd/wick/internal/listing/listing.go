@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -24,7 +26,9 @@ type Listing struct {
 	Sets    []Set
 	Opaque  []Opaque
 	Empty   Values // containers that hold nothing; an empty set is one too
+	Sharded bool   // whether the tensors lie in more than one file
 
+	file    string // of the first storage whose file is known
 	sets    setFinder
 	owners  map[string]*tensor.Storage // the first storage of each name
 	renamed map[*tensor.Storage]string // names of the others
@@ -95,6 +99,7 @@ func (l *Listing) nameStorages(t *tensor.Tensor) {
 			continue
 		}
 		l.last = s
+		l.noteFile(s.File())
 		owner, known := l.owners[s.Name()]
 		switch {
 		case !known:
@@ -103,6 +108,26 @@ func (l *Listing) nameStorages(t *tensor.Tensor) {
 			l.rename(s)
 		}
 	}
+}
+
+// noteFile notes that a storage lies in a file.
+func (l *Listing) noteFile(file string) {
+	switch {
+	case file == "":
+	case l.file == "":
+		l.file = file
+	case file != l.file:
+		l.Sharded = true
+	}
+}
+
+// FileName returns the name, without folders, of the file that a storage lies in,
+// where the tensors of the listing lie in more than one; else "".
+func (l *Listing) FileName(s *tensor.Storage) string {
+	if file := s.File(); l.Sharded && file != "" {
+		return path.Base(filepath.ToSlash(file))
+	}
+	return ""
 }
 
 // rename gives a name to a storage whose own is taken.
