@@ -196,6 +196,43 @@ func TestTiles(t *testing.T) {
 	b.sound("map")
 }
 
+// Texts of the map and of the charts that have no room end in an ellipsis or are not
+// there: none is cut within a letter.
+func TestLabelsAreWhole(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "names.safetensors")
+	header, data := map[string]any{}, 0
+	for i, module := range []string{"embeddings_of_the_encoder", "attention", "normalization", "W", "head"} {
+		for j := range 6 {
+			n := (1 << (2 * i)) * (j + 1)
+			header[fmt.Sprintf("%s_%d.weight", module, j)] = map[string]any{"dtype": "U8", "shape": []int{n}, "data_offsets": []int{data, data + n}}
+			data += n
+		}
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	if err := os.WriteFile(name, append(file, make([]byte, data)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, report(t, name), 1200, 900)
+	want(b, "document.querySelectorAll('#map .tile b').length > 5", true)
+	want(b, `[...document.querySelectorAll("#map .tile span")].filter((span) => {
+		const [name, size] = span.children, tile = span.parentElement.getBoundingClientRect();
+		const line = span.getBoundingClientRect(), at = size.getBoundingClientRect();
+		const cut = name.scrollWidth > name.clientWidth && getComputedStyle(name).textOverflow !== "ellipsis";
+		const sticksOut = name.getBoundingClientRect().right > tile.right || at.top < line.bottom - 2 && at.right > tile.right;
+		return cut || sticksOut;
+	}).length`, 0)
+	want(b, `[...document.querySelectorAll("#map .tile b")].some((e) => e.scrollWidth > e.clientWidth)`, true) // or nothing was tried
+	want(b, `[...document.querySelectorAll("figure .light text")].filter((e) => {
+		const text = e.getBoundingClientRect(), box = e.ownerSVGElement.getBoundingClientRect();
+		return text.right > box.right + 1 || text.left < box.left - 1;
+	}).map((e) => e.textContent).join()`, "")
+	b.sound("labels")
+}
+
 func TestKeyboardShowsATensor(t *testing.T) {
 	b := open(t, report(t, resnet), 1200, 900)
 	b.do(chromedp.Focus("#map .tile"))
@@ -237,6 +274,7 @@ func TestPair(t *testing.T) {
 	b := open(t, report(t, resnet, fixtures+"demo-resnet/demo-resnet-torch1.13.pt"), 1200, 900)
 	b.do(chromedp.Click("#open-all"))
 	want(b, "[...document.querySelectorAll('#facts dt')].some((e) => e.textContent === 'second')", true)
+	want(b, "document.getElementById('map-hint').textContent.includes('Colour is relative drift')", true)
 	b.sound("pair")
 }
 

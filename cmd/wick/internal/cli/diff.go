@@ -23,8 +23,8 @@ func newDiff(a *app) *cobra.Command {
 		Use:   "diff [FLAGS] A B",
 		Short: "Compare two checkpoints: missing, added, changed and by how much",
 		Long: "diff compares every tensor of A with the one of the same name in B. Of changed values it shows the largest\n" +
-			"difference, and the largest relative one: that of two numbers over the larger magnitude of the two. With --tol T a tensor\n" +
-			"is the same if no element differs by more than T.\n" +
+			"difference (MAX DIFF), the largest relative one (MAX REL: that of two numbers over the larger magnitude of the two), and how\n" +
+			"many elements differ. With --tol T a tensor is the same if no element differs by more than T.\n" +
 			"Flags that change A, such as --key, are those of convert.",
 		Example: "  wick diff epoch10.pt epoch20.pt\n  wick diff --tol 1e-3 full.pt half.safetensors\n" +
 			"  wick diff --key state_dict --tol 1e-3 model.ckpt half.safetensors",
@@ -134,10 +134,9 @@ func (d *drift) err() error {
 }
 
 func (a *app) printDrift(d *drift) error {
-	t := table{cut: []int{1, 2}}
+	t := table{head: []string{"KIND", "NAME", "MAX DIFF", "MAX REL", "WHAT"}, cut: []int{1, 4}, right: []bool{2: true, 3: true}}
 	for i := range d.changes {
-		c := &d.changes[i]
-		t.add(cell{c.Kind, changeStyle(c.Kind)}, cell{nameOrEmpty(c.Name), bold}, cell{c.text(), plain})
+		t.add(d.changes[i].cells()...)
 	}
 	if err := t.print(a.streams); err != nil {
 		return err
@@ -161,12 +160,25 @@ func changeStyle(kind string) style {
 	}
 }
 
-func (c *change) text() string {
+// cells are a row of the table.
+func (c *change) cells() []cell {
+	row := []cell{{c.Kind, changeStyle(c.Kind)}, {nameOrEmpty(c.Name), bold}, {}, {}, {c.what(), plain}}
+	if c.measured {
+		row[2].text, row[3].text = number(c.distance.MaxAbs), number(c.distance.MaxRel)
+	}
+	return row
+}
+
+// what says what differs: of values, how many.
+func (c *change) what() string {
 	if !c.measured {
 		return differenceText(c.Difference)
 	}
-	text := fmt.Sprintf("%s of %s elements, at most %s, relative at most %s", human.Count(c.distance.Differ),
-		human.Count(c.RowA.Tensor().Len()), number(c.distance.MaxAbs), number(c.distance.MaxRel))
+	n := c.RowA.Tensor().Len()
+	text := human.Count(c.distance.Differ) + " of " + human.Plural(n, "element")
+	if c.distance.Differ == n && n > 1 {
+		text = "all " + human.Plural(n, "element")
+	}
 	if c.Kind == "dtype" {
 		text = differenceText(c.Difference) + ", " + text
 	}

@@ -157,8 +157,10 @@ func (a *app) pageFacts(c *checkpoint.Checkpoint, sum *listing.Summary) []report
 		{Name: "also", Text: others(*sum)},
 		{Name: "convert", Text: planExport(c).text()},
 	}
+	name := "metadata" // of the file: its keys may be any words
 	for _, key := range sortedKeys(c.Info.Metadata) {
-		facts = append(facts, report.Fact{Name: fault.Clean(key, maxName), Text: fault.Clean(c.Info.Metadata[key], maxName)})
+		facts = append(facts, report.Fact{Name: name, Text: fault.Clean(key, maxName) + ": " + fault.Clean(c.Info.Metadata[key], maxName)})
+		name = ""
 	}
 	return slices.DeleteFunc(facts, func(f report.Fact) bool { return f.Text == "" })
 }
@@ -174,7 +176,11 @@ func pairFacts(a, b *checkpoint.Checkpoint, page *report.Page) []report.Fact {
 		counts[page.Rows[i].Kind]++
 	}
 	for _, kind := range sortedKeys(counts) {
-		facts = append(facts, report.Fact{Name: kind, Text: human.Plural(counts[kind], "tensor")})
+		name := kind
+		if slices.Contains([]string{"values", "dtype", "shape", "quant"}, kind) {
+			name = "other " + kind
+		}
+		facts = append(facts, report.Fact{Name: name, Text: human.Plural(counts[kind], "tensor")})
 	}
 	return facts
 }

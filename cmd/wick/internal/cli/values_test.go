@@ -202,11 +202,12 @@ func TestDiff(t *testing.T) {
 		str("v"), lazy(tensor.Of([]float32{1, 2.5, 4})), str("d"), lazy(tensor.Of([]float64{1.25})), str("s"), lazy(tensor.Of([]float32{1, 2}, 2, 1)))
 	trees := map[string]nested.Value{"a.pt": a, "b.pt": b}
 	got := runTrees(t.Context(), trees, "diff", "a.pt", "b.pt")
-	const want = `missing  gone  float32 [1]
-values   v     1 of 3 elements, at most 0.5, relative at most 0.2
-dtype    d     float32 → float64
-shape    s     [2] → [2, 1]
-added    new   int8 [1]
+	const want = `KIND     NAME  MAX DIFF  MAX REL  WHAT
+missing  gone                     float32 [1]
+values   v          0.5      0.2  1 of 3 elements
+dtype    d                        float32 → float64
+shape    s                        [2] → [2, 1]
+added    new                      int8 [1]
 a.pt, b.pt: 5 differences, 1 tensor the same
 `
 	if got.code != 1 || got.err != "" || got.out != want {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-analyze/charts"
 )
@@ -53,15 +54,19 @@ const (
 	chartWidth = 460
 	barHeight  = 22
 	chartFrame = 12 // padding
+	valueRoom  = 80 // right of the longest bar, for its value in whatever font the reader's browser has
 )
 
 // draw draws horizontal bars, the first at the top. The library escapes labels.
 func (c *chart) draw(palette charts.ColorPalette) (string, error) {
 	labels, values := reversed(c.labels), reversed(c.values)
+	for i := range labels { // fonts of browsers are wider than that of the library
+		labels[i] += strings.Repeat("\u00a0", 1+utf8.RuneCountInString(labels[i])/8)
+	}
 	opt := charts.NewBarChartOptionWithData([][]float64{values})
 	opt.Horizontal = true
 	opt.Theme = palette
-	opt.Padding = charts.NewBox(0, 4, 60, 4)
+	opt.Padding = charts.NewBox(0, 4, valueRoom, 4)
 	opt.CategoryAxis.Labels = labels
 	opt.CategoryAxis.LabelFontStyle = charts.NewFontStyleWithSize(11)
 	opt.CategoryAxis.LabelCount = len(labels)

@@ -287,7 +287,7 @@ func (p *Page) addCharts(l *listing.Listing) {
 	}
 	modules := chart{title: "Largest modules", format: bytesText}
 	for _, m := range heaviest(l) {
-		modules.add(m.name, float64(m.bytes))
+		modules.add(short(m.name), float64(m.bytes))
 	}
 	for _, c := range []chart{types, sizes, modules} {
 		if len(c.values) > 0 {
@@ -318,7 +318,7 @@ func sizeClass(bytes int64) int {
 	return len(sizeClasses) - 1
 }
 
-// module is what lies below a name of two steps.
+// module is what lies two steps below the module that holds all tensors.
 type module struct {
 	name  string
 	bytes int64
@@ -328,8 +328,9 @@ type module struct {
 func heaviest(l *listing.Listing) []module {
 	at := map[string]int{}
 	var list []module
+	above := len(commonModule(l))
 	for i := range l.Tensors {
-		name := moduleOf(l.Tensors[i].Name())
+		name := moduleOf(l.Tensors[i].Name(), above)
 		j, known := at[name]
 		if !known {
 			j = len(list)
@@ -345,10 +346,27 @@ func heaviest(l *listing.Listing) []module {
 // maxBars is how many bars a chart has at most.
 const maxBars = 12
 
-// moduleOf is the name's first steps, two at most, without the tensor's own.
-func moduleOf(name string) string {
-	parts := strings.Split(name, ".")
-	return short(strings.Join(parts[:max(1, min(len(parts)-1, 2))], "."))
+// commonModule is what all names begin with, up to a dot.
+func commonModule(l *listing.Listing) string {
+	if len(l.Tensors) == 0 {
+		return ""
+	}
+	common := l.Tensors[0].Name()
+	for i := range l.Tensors {
+		name := l.Tensors[i].Name()
+		common = common[:strings.LastIndexByte(common, '.')+1]
+		for !strings.HasPrefix(name, common) {
+			common = common[:strings.LastIndexByte(common[:len(common)-1], '.')+1]
+		}
+	}
+	return common
+}
+
+// moduleOf is a name's steps up to two below what is above all tensors, without the
+// tensor's own.
+func moduleOf(name string, above int) string {
+	parts := strings.Split(name[above:], ".")
+	return name[:above] + strings.Join(parts[:max(1, min(len(parts)-1, 2))], ".")
 }
 
 // short cuts a label to what a chart has room for; the end of a name says most.

@@ -124,6 +124,7 @@
   }
 
   let shown = descend(root);
+  if (data.pair) $("map-hint").append(" Colour is relative drift, from blue for none to red for as much as the values themselves.");
   if (data.left) $("map-hint").append(` ${plural(data.left, "smaller tensor")} not shown.`);
 
   // squarify lays out nodes in a rectangle, areas by bytes, tiles near to squares
@@ -178,7 +179,7 @@
     const text = `${path(node)}, ${isTensor(node) ? rowText(data.rows[node.rows[0]]) : plural(node.count, "tensor")}, ${size(node.bytes)}`;
     const button = make("button", { type: "button", class: "tile", title: text, "aria-label": text, onclick: () => enter(node) });
     button.style.cssText = `left:${x}px;top:${y}px;width:${w}px;height:${h}px;background:${paint(node)}`;
-    if (w > 36 && h > 18) button.append(make("span", { text: node.name }, make("small", { text: size(node.bytes) })));
+    if (w > 36 && h > 18) button.append(make("span", {}, make("b", { text: node.name }), make("small", { text: size(node.bytes) })));
     if (w > 40 && h > 46) {
       for (const k of squarify([...node.kids.values()], 4, 22, w - 10, h - 28).slice(0, 60)) {
         const i = make("i", { "aria-hidden": "true" });

@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -236,5 +237,35 @@ func TestCountOfVeryMany(t *testing.T) {
 	}
 	if got := p.Count(); got != "20,005 tensors, 20,000 shown" || p.Left != 5 {
 		t.Errorf("count %q, left %d", got, p.Left)
+	}
+}
+
+// Modules are those two steps below what all tensors lie in.
+func TestLargestModules(t *testing.T) {
+	x := leaf([]int{2}, 1, 2)
+	for _, c := range []struct {
+		names []string
+		want  []string
+	}{
+		{[]string{"layer1.0.conv.weight", "layer1.1.conv.weight", "fc.weight", "w"}, []string{"layer1.0", "layer1.1", "fc", "w"}},
+		{[]string{"model.layers.0.q.weight", "model.layers.0.k.weight", "model.layers.1.q.weight"}, []string{"model.layers.0.q", "model.layers.0.k", "model.layers.1.q"}},
+		{[]string{"model.layers.0.q.weight", "model.layers.0.q.bias", "model.norm.weight", "model.norm.bias"}, []string{"model.layers.0", "model.norm"}},
+		{[]string{"a.b.c.w"}, []string{"a.b.c.w"}},
+		{[]string{"", "."}, []string{""}},
+		{nil, nil},
+	} {
+		root := nested.NewMap("dict")
+		for _, name := range c.names {
+			if err := root.Set(nested.String(name), x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, m := range heaviest(listed(t, root)) {
+			got = append(got, m.name)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.names, got, c.want)
+		}
 	}
 }
