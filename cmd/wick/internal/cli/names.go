@@ -27,8 +27,11 @@ func (p *namePattern) match(name string, path nested.Path) bool {
 	if p.rules == nil {
 		return false
 	}
-	whole, _, _ := strings.Cut(name, "#")
-	return p.rules.CoversAt(name, path) || p.rules.CoversAt(whole, path)
+	if p.rules.CoversAt(name, path) {
+		return true
+	}
+	whole, _, isPart := strings.Cut(name, "#")
+	return isPart && p.rules.CoversAt(whole, path)
 }
 
 // any reports whether the pattern means one of so many names.

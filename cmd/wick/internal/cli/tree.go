@@ -21,7 +21,7 @@ func newTree(a *app) *cobra.Command {
 		Use:   "tree [--depth N] [--unfold] [--key NAME] [--json] FILE [PATTERN…]",
 		Short: "Show all of it as a tree, repeated blocks folded",
 		Long: "tree shows everything in a checkpoint: modules, tensors, plain values and opaque objects. Numbered\n" +
-			"neighbours that hold the same are shown once.",
+			"neighbours that hold the same are shown once, and lists of values on one line, long ones cut. --unfold shows each of them.",
 		Example: "  wick tree model.pt\n  wick tree --depth 2 model.pt\n  wick tree model.pt layer1\n  wick tree --key state_dict model.ckpt\n" +
 			"  wick tree --json --depth 1 model.pt | jq '.tree.children[] | {name, bytes}'",
 		Args: argCount(1, -1, "FILE"),
@@ -29,7 +29,7 @@ func newTree(a *app) *cobra.Command {
 	}
 	cmd.Flags().IntVarP(&f.depth, "depth", "d", 0, "show `N` levels and count what is below them; 0 is all")
 	f.change.registerKey(cmd.Flags())
-	cmd.Flags().BoolVar(&f.unfold, "unfold", false, "show repeated blocks one by one")
+	cmd.Flags().BoolVar(&f.unfold, "unfold", false, "show repeated blocks, and the values of lists, one by one")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
 }
@@ -70,8 +70,7 @@ func (a *app) tree(ctx context.Context, f *treeFlags, file string, patterns []st
 		}
 		a.treeJSON(l, root, f.depth)
 	} else {
-		a.line(a.paint(bold, fault.Clean(l.File, maxName)) + rootText(a, root))
-		a.branches(root, "", 1, f.depth)
+		a.printTree(f, a.paint(bold, fault.Clean(l.File, maxName)), root)
 	}
 	if err := a.out.Flush(); err != nil {
 		return err
@@ -143,19 +142,65 @@ func (a *app) nodeJSON(b []byte, l *listing.Listing, n *outline.Node, level, dep
 // line prints a line; Flush reports what went wrong.
 func (a *app) line(text string) { _, _ = a.out.WriteString(text + "\n") }
 
+// printTree prints the tree of a file for people.
+func (a *app) printTree(f *treeFlags, file string, root *outline.Node) {
+	if text := listText(a, root); text != "" && !f.unfold {
+		a.line(file + text)
+		return
+	}
+	a.line(file + rootText(a, root))
+	a.branches(f, root, "", 1)
+}
+
 // branches prints what is below a node. The recursion is bounded by
 // [outline.MaxDepth].
-func (a *app) branches(n *outline.Node, indent string, level, depth int) {
+func (a *app) branches(f *treeFlags, n *outline.Node, indent string, level int) {
 	for i, kid := range n.Kids {
 		fork, below := "├── ", "│   "
 		if i == len(n.Kids)-1 {
 			fork, below = "└── ", "    "
 		}
-		a.line(a.paint(dim, indent+fork) + a.paint(bold, nameOrEmpty(kid.Label())) + nodeText(a, kid, level == depth))
-		if level != depth {
-			a.branches(kid, indent+below, level+1, depth)
+		name := a.paint(dim, indent+fork) + a.paint(bold, nameOrEmpty(kid.Label()))
+		if text := listText(a, kid); text != "" && !f.unfold {
+			a.line(name + text)
+			continue
+		}
+		a.line(name + nodeText(a, kid, level == f.depth))
+		if level != f.depth {
+			a.branches(f, kid, indent+below, level+1)
 		}
 	}
+}
+
+// Lists of values have one line up to listRoom columns, and those of more than fewValues
+// one that is cut to it.
+const (
+	listRoom  = 60
+	fewValues = 8
+)
+
+// listText is a list of plain values on one line, "" for anything else and for a
+// short list of long values.
+func listText(a *app, n *outline.Node) string {
+	if !n.IsList() {
+		return ""
+	}
+	var b strings.Builder
+	for i, kid := range n.Kids {
+		text := fault.Clean(nested.Repr(kid.Value), maxName)
+		if textWidth(b.String())+textWidth(text)+len(", ") > listRoom {
+			if len(n.Kids) <= fewValues {
+				return ""
+			}
+			b.WriteString("…")
+			return " = [" + b.String() + "]  " + a.paint(dim, nodeTotal(n))
+		}
+		b.WriteString(text)
+		if i < len(n.Kids)-1 {
+			b.WriteString(", ")
+		}
+	}
+	return " = [" + b.String() + "]"
 }
 
 // nodeText says what a node is, beside its name.

@@ -56,18 +56,14 @@ func TestTree(t *testing.T) {
 │       └── 4
 │           ├── w  float32 [2, 2]
 │           └── b  float32 [2]
-└── args
-    ├── 0 = 'x'
-    └── 1 = 2
+└── args = ['x', 2]
 `},
 		{"depth", []string{"--depth", "2"}, `m.pt  11 tensors, 40 elements, 160 B
 ├── epoch = 1
 ├── sd
 │   ├── embed.weight  float32 [4, 2]
 │   └── layers  10 tensors, 32 elements, 128 B
-└── args
-    ├── 0 = 'x'
-    └── 1 = 2
+└── args = ['x', 2]
 `},
 		{"pattern", []string{"sd.layers.4", "--unfold"}, `m.pt  2 tensors, 6 elements, 24 B
 └── sd
@@ -150,5 +146,45 @@ func TestTreeOfLittle(t *testing.T) {
 	got := runTrees(t.Context(), map[string]nested.Value{"m.pt": mapOf(t, str("a"), empty, str("b"), nested.Int(1))}, "tree", "m.pt", "a")
 	if want := "m.pt\n└── a = collections.OrderedDict()\n"; got.code != 0 || got.out != want {
 		t.Errorf("exit %d, %s got\n%s\nwant\n%s", got.code, got.err, got.out, want)
+	}
+}
+
+// A list of plain values is on one line, a long one cut; short lists of long values and
+// lists with anything else in them are not.
+func TestTreeOfLists(t *testing.T) {
+	numbers := func(n int) *nested.List {
+		l := nested.NewList("list")
+		for i := range n {
+			l.Items = append(l.Items, nested.Int(i))
+		}
+		return l
+	}
+	long := str(strings.Repeat("x", 40))
+	root := mapOf(t, str("params"), numbers(1000), str("one"), nested.NewList("tuple", nested.Float(0.5)),
+		str("long"), nested.NewList("list", long, long), str("mixed"), nested.NewList("list", nested.Int(1), lazy(tensor.Of([]float32{1}))),
+		str("keys"), mapOf(t, nested.Int(1), nested.Int(2)))
+	trees := map[string]nested.Value{"m.pt": root, "list.pt": numbers(3)}
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"m.pt", `m.pt  1 tensor, 1 element, 4 B
+├── params = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, …]  1,000 values
+├── one = [0.5]
+├── long
+│   ├── 0 = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'
+│   └── 1 = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'
+├── mixed
+│   ├── 0 = 1
+│   └── 1  float32 [1]
+└── keys.1 = 2
+`},
+		{"--depth 1 m.pt one", "m.pt  1 value\n└── one = [0.5]\n"},
+		{"--unfold m.pt one", "m.pt  1 value\n└── one\n    └── 0 = 0.5\n"},
+		{"list.pt", "list.pt = [0, 1, 2]\n"},
+	} {
+		got := runTrees(t.Context(), trees, append([]string{"tree"}, strings.Fields(c.args)...)...)
+		if got.code != 0 || got.out != c.want {
+			t.Errorf("%s: exit %d, %s got\n%s\nwant\n%s", c.args, got.code, got.err, got.out, c.want)
+		}
 	}
 }

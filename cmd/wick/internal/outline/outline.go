@@ -195,8 +195,11 @@ func (n *Node) Fold() {
 }
 
 // joinOnly takes the place of an only kid: conv1 with nothing but a weight
-// becomes conv1.weight.
+// becomes conv1.weight. A list of one value stays a list.
 func (n *Node) joinOnly() {
+	if n.IsList() {
+		return
+	}
 	if len(n.Kids) != 1 || n.Times > 1 || n.Kids[0].Times > 1 || n.Tensor != nil || n.Value != nil || n.Opaque != nil {
 		return
 	}
@@ -214,4 +217,17 @@ func (n *Node) continues(k *Node) bool {
 	}
 	i, err := strconv.ParseUint(last, 10, 32)
 	return err == nil && k.Name == strconv.FormatUint(i+1, 10) && n.shape == k.shape && n.Tensors > 0
+}
+
+// IsList reports whether n holds plain values by their numbers and nothing else.
+func (n *Node) IsList() bool {
+	if len(n.Kids) == 0 || n.Times > 1 || n.Tensor != nil || n.Value != nil || n.Opaque != nil {
+		return false
+	}
+	for i, k := range n.Kids {
+		if k.Value == nil || k.Empty || len(k.Kids) > 0 || k.Name != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return true
 }
