@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/wick-ml/wick/fault"
 	"github.com/wick-ml/wick/nested"
 )
 
@@ -96,6 +97,9 @@ func (b *builder) child(out *nested.Map, inner nested.Value, depth, lo, hi int) 
 		return 0, err
 	}
 	if kept != nil {
+		if _, taken := out.Get(key); taken {
+			return 0, inTheWay(path[:depth+1].String())
+		}
 		if err := out.Set(key, kept); err != nil || b.untouched(lo, stop) {
 			return stop, err
 		}
@@ -150,12 +154,22 @@ func (b *builder) add(out *nested.Map, depth, lo, stop int, key nested.Value) er
 			if b.moved(it) || at == nil {
 				at = nested.String(strings.TrimPrefix(it.name, prefix))
 			}
+			if _, taken := out.Get(at); taken {
+				return inTheWay(it.name)
+			}
 			if err := out.Set(at, it.value); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// inTheWay is the error of two names that flat names tell apart and the keys of a
+// tree do not: a tensor called a, and a container in which a.b lies.
+func inTheWay(name string) error {
+	return fault.New(fault.Collision, name+" would be a value and a container of others").
+		Needs("one of them under each name", "rename one of them")
 }
 
 // untouched reports whether all entries of a range are as they were.
