@@ -159,6 +159,37 @@ func coo(size []nested.Value, indices []int64, n int, values []float32) *nested.
 	return &nested.Opaque{Class: "torch.Tensor", Reason: "torch.sparse_coo", Members: members, State: state}
 }
 
+// repeated is a sparse vector of n elements at one place, all of which are one number.
+func repeated(n int, size int64) *nested.Opaque {
+	o := coo([]nested.Value{nested.Int(size)}, nil, 0, nil)
+	members := nested.NewMap("dict")
+	set := func(name string, t *tensor.Tensor, shape ...int) {
+		long, err := t.Expand(shape...)
+		if err != nil {
+			panic(err)
+		}
+		_ = members.Set(nested.Component(name), &nested.Tensor{Tensor: long})
+	}
+	set("indices", tensor.Of([]int64{0}, 1, 1), 1, n)
+	set("values", tensor.Of([]float32{1}), n)
+	o.Members = members
+	return o
+}
+
+// A tree of many sparse tensors over the same few bytes is as large as all of them.
+func TestDensifyTreeIsBoundedAsAWhole(t *testing.T) {
+	limits := arith.Limits{Expand: 64, Floor: 1 << 20}
+	one := func() nested.Value { return coo([]nested.Value{nested.Int(1 << 16)}, []int64{3}, 1, []float32{1}) }
+	root := nested.NewList("list", one(), one(), one(), one())
+	if _, err := arith.DensifyTree(ctx, root, limits); err != nil {
+		t.Error(err)
+	}
+	root.Items = append(root.Items, one())
+	if _, err := arith.DensifyTree(ctx, root, limits); !errors.Is(err, fault.ErrLimit) {
+		t.Errorf("1.25 MiB of 60 bytes: %v", err)
+	}
+}
+
 // TestDensifyLies holds components that contradict each other.
 func TestDensifyLies(t *testing.T) {
 	limits := arith.Limits{Expand: 64, Floor: 1 << 20}
@@ -166,12 +197,13 @@ func TestDensifyLies(t *testing.T) {
 		o    *nested.Opaque
 		want error
 	}{
-		"an index past the end": {coo([]nested.Value{nested.Int(2)}, []int64{2}, 1, []float32{1}), fault.ErrMalformed},
-		"a negative index":      {coo([]nested.Value{nested.Int(2)}, []int64{-1}, 1, []float32{1}), fault.ErrMalformed},
-		"fewer values":          {coo([]nested.Value{nested.Int(2)}, []int64{0, 1}, 2, []float32{1}), fault.ErrMalformed},
-		"a negative size":       {coo([]nested.Value{nested.Int(-2)}, []int64{0}, 1, []float32{1}), fault.ErrMalformed},
-		"a huge size":           {coo([]nested.Value{nested.Int(1 << 30)}, []int64{0}, 1, []float32{1}), fault.ErrLimit},
-		"no sparse tensor":      {&nested.Opaque{Class: "x.Y"}, fault.ErrUsage},
+		"an index past the end":  {coo([]nested.Value{nested.Int(2)}, []int64{2}, 1, []float32{1}), fault.ErrMalformed},
+		"a negative index":       {coo([]nested.Value{nested.Int(2)}, []int64{-1}, 1, []float32{1}), fault.ErrMalformed},
+		"fewer values":           {coo([]nested.Value{nested.Int(2)}, []int64{0, 1}, 2, []float32{1}), fault.ErrMalformed},
+		"a negative size":        {coo([]nested.Value{nested.Int(-2)}, []int64{0}, 1, []float32{1}), fault.ErrMalformed},
+		"a huge size":            {coo([]nested.Value{nested.Int(1 << 30)}, []int64{0}, 1, []float32{1}), fault.ErrLimit},
+		"components that repeat": {repeated(1<<16, 1<<21), fault.ErrLimit},
+		"no sparse tensor":       {&nested.Opaque{Class: "x.Y"}, fault.ErrUsage},
 	} {
 		if _, err := arith.Densify(ctx, tt.o, limits); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
 	"github.com/wick-ml/wick/nested"
 	"github.com/wick-ml/wick/tensor"
@@ -12,18 +13,22 @@ import (
 // Densify returns the dense tensor that a sparse one (an opaque object of the
 // layouts COO, CSR, CSC, BSR and BSC) stands for, with torch's values:
 // duplicates of a COO tensor add up in the order of the file. Components are
-// read and the result is in memory; limits.Expand bounds it against the bytes
-// of the components.
+// read and the result is in memory; limits bounds it against the bytes of the
+// storages that the components lie in.
 //
 // It fails with [fault.ErrMalformed] on components that contradict each other
 // and with [fault.ErrLimit] on a result out of proportion.
 func Densify(ctx context.Context, o *nested.Opaque, limits Limits) (*nested.Tensor, error) {
+	return newBudget(limits).densify(ctx, o)
+}
+
+func (b *budget) densify(ctx context.Context, o *nested.Opaque) (*nested.Tensor, error) {
 	layout := strings.TrimPrefix(o.Reason, "torch.")
 	s, err := sparseOf(o)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkRoom(limits); err != nil {
+	if err := b.take(s); err != nil {
 		return nil, err
 	}
 	var at positions
@@ -47,9 +52,50 @@ func Densify(ctx context.Context, o *nested.Opaque, limits Limits) (*nested.Tens
 	return &nested.Tensor{Tensor: dense, Class: "torch.Tensor"}, nil
 }
 
-// Limits bounds what [Densify] makes: at most Expand bytes for each byte of the
-// components, or Floor bytes if that is more.
+// Limits bounds what [Densify] makes, and what [DensifyTree] makes in all: at most
+// Expand bytes for each byte of the storages that the components lie in, or Floor
+// bytes if that is more.
 type Limits struct{ Expand, Floor int64 }
+
+// budget is what may be made. Components can be views that repeat few bytes, and
+// lie in storages that others lie in too: what counts is the storages, each once.
+type budget struct {
+	limits        Limits
+	seen          map[*tensor.Storage]bool
+	present, made int64 // bytes
+}
+
+func newBudget(limits Limits) *budget {
+	return &budget{limits: limits, seen: map[*tensor.Storage]bool{}}
+}
+
+// take compares the dense form of one more tensor with what there is, and with the
+// memory of this machine, before it is made.
+func (b *budget) take(s *sparse) error {
+	size, err := denseBytes(s.values.DType(), s.shape)
+	if err != nil {
+		return err
+	}
+	var parts []*tensor.Tensor
+	for _, v := range s.parts.All() {
+		if t, ok := v.(*nested.Tensor); ok {
+			parts = append(parts, t.Tensor)
+		}
+	}
+	if err := tensor.Room(parts, size, tensor.Expansion(b.limits.Expand, b.limits.Floor)); err != nil {
+		return err
+	}
+	for _, t := range parts {
+		for s := range t.Storages() {
+			if !b.seen[s] {
+				b.seen[s] = true
+				b.present += s.Size()
+			}
+		}
+	}
+	b.made += size
+	return checkpoint.At("expansion", b.made, max(b.limits.Floor, b.limits.Expand*b.present))
+}
 
 // sparse is a sparse tensor taken apart.
 type sparse struct {
@@ -95,33 +141,15 @@ func (s *sparse) part(name string) (*tensor.Tensor, error) {
 	return t.Tensor, t.Err()
 }
 
-// checkRoom compares the dense size with what the components hold.
-func (s *sparse) checkRoom(limits Limits) error {
-	dims := make([]int64, len(s.shape))
-	for i, n := range s.shape {
-		dims[i] = int64(n)
-	}
-	size, err := denseBytes(s.values.DType(), dims)
-	if err != nil {
-		return err
-	}
-	present := int64(0)
-	for _, v := range s.parts.All() {
-		if t, ok := v.(*nested.Tensor); ok {
-			present += t.Bytes()
-		}
-	}
-	if allowed := max(limits.Floor, limits.Expand*present); size > allowed {
-		return fault.NewLimit("expansion", size, allowed)
-	}
-	return nil
-}
-
 // denseBytes is the size of a dense tensor, every product checked: New proves
 // shapes, so a tensor expanded from one element asks it.
-func denseBytes(d tensor.DType, shape []int64) (int64, error) {
+func denseBytes(d tensor.DType, shape []int) (int64, error) {
 	one := tensor.NewStorage(tensor.StorageSpec{Size: int64(d.Size()), Memory: make([]byte, d.Size())})
-	t, err := tensor.New(tensor.Spec{Storage: one, DType: d, Shape: shape, Strides: make([]int64, len(shape))})
+	dims := make([]int64, len(shape))
+	for i, n := range shape {
+		dims[i] = int64(n)
+	}
+	t, err := tensor.New(tensor.Spec{Storage: one, DType: d, Shape: dims, Strides: make([]int64, len(dims))})
 	if err != nil {
 		return 0, err
 	}

@@ -20,11 +20,13 @@ func DequantizeTree(root nested.Value) (nested.Value, error) {
 }
 
 // DensifyTree returns a tree in which every sparse tensor is replaced by its
-// dense form, see [Densify]. Nodes without one are shared with root.
+// dense form, see [Densify]; limits bounds all of them together. Nodes without one
+// are shared with root.
 func DensifyTree(ctx context.Context, root nested.Value, limits Limits) (nested.Value, error) {
+	b := newBudget(limits)
 	return nested.Rewrite(root, func(v nested.Value) (nested.Value, error) {
 		if o, ok := v.(*nested.Opaque); ok && strings.HasPrefix(o.Reason, "torch.sparse_") {
-			return Densify(ctx, o, limits)
+			return b.densify(ctx, o)
 		}
 		return nil, nil // kept
 	})
