@@ -36,7 +36,7 @@ func absent(name string) error {
 
 func readSmall(src Source, most int64) ([]byte, error) {
 	if src.Size() > most {
-		e := fault.NewLimit("bytes of a file beside the weights", src.Size(), most).In(src.Name())
+		e := fault.NewBound("bytes of a file beside the weights", src.Size(), most).In(src.Name())
 		e.Cure = "no sound one is so large: get the model's own"
 		return nil, e
 	}

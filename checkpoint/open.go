@@ -30,8 +30,8 @@ type opener struct {
 }
 
 func (o *opener) open(ctx context.Context, src Source, depth int64) (*Checkpoint, error) {
-	if err := At("nesting", depth, maxNesting); err != nil {
-		return nil, fault.InFile(err, src.Name())
+	if depth > maxNesting {
+		return nil, fault.NewBound("nesting", depth, maxNesting).In(src.Name())
 	}
 	head, err := Head(src)
 	if err != nil {

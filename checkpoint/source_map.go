@@ -17,7 +17,7 @@ func mapFile(f *os.File, size int64) ([]byte, error) {
 		return []byte{}, nil
 	}
 	if size > math.MaxInt {
-		return nil, fault.NewLimit("bytes that this machine can map", size, math.MaxInt)
+		return nil, fault.NewBound("bytes that this machine can map", size, math.MaxInt)
 	}
 	b, err := syscall.Mmap(int(f.Fd()), 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE, mapFlags)
 	if err != nil {

@@ -33,6 +33,12 @@ func ExampleNewLimit() {
 	// Output: tensors 2000 1000 true
 }
 
+// What nobody can raise has no cure that says so.
+func ExampleNewBound() {
+	fmt.Println(fault.NewBound("nesting", 9, 8))
+	// Output: over a limit: nesting 9; need at most 8
+}
+
 func ExampleWrap() {
 	err := fault.Wrap(fault.IO, "read failed", io.ErrUnexpectedEOF)
 	fmt.Println(errors.Is(err, io.ErrUnexpectedEOF), fault.KindOf(err))

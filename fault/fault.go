@@ -84,13 +84,20 @@ type Error struct {
 // New returns an error of the given kind that says what was found.
 func New(kind Kind, found string) *Error { return &Error{Kind: kind, Found: found} }
 
-// NewLimit returns an [ErrLimit] error for the limit called name.
+// NewLimit returns an [ErrLimit] error for the limit called name, which the caller
+// can raise.
 func NewLimit(name string, value, limit int64) *Error {
+	e := NewBound(name, value, limit)
+	e.Cure = "raise the limit " + name + " if you trust the file"
+	return e
+}
+
+// NewBound is [NewLimit] for a bound that no option raises.
+func NewBound(name string, value, limit int64) *Error {
 	return &Error{
 		Kind: Limit, Limit: name, Value: value, Max: limit,
 		Found: name + " " + strconv.FormatInt(value, 10),
 		Need:  "at most " + strconv.FormatInt(limit, 10),
-		Cure:  "raise the limit " + name + " if you trust the file",
 	}
 }
 

@@ -54,7 +54,7 @@ func readTiktoken(b []byte, most int) (*vocabulary, error) {
 			return nil, fault.Wrap(fault.Malformed, "no token and its rank", err).InRecord(v.file)
 		}
 		if len(text) > maxToken {
-			return nil, fault.NewLimit("token bytes", int64(len(text)), maxToken).InRecord(v.file)
+			return nil, fault.NewBound("token bytes", int64(len(text)), maxToken).InRecord(v.file)
 		}
 		ranks[text] = rank
 		if err := v.set(rank, token{text: byteLevelText(text), kind: normalToken}, most); err != nil {

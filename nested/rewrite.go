@@ -38,7 +38,7 @@ func (r *rewriter) value(v Value, path Path) (next Value, changed bool, err erro
 	next = v
 	if holds {
 		if r.depth++; r.depth > DefaultDepth {
-			return nil, false, fault.OnPath(fault.NewLimit("depth", int64(r.depth), DefaultDepth), path.String())
+			return nil, false, fault.OnPath(fault.NewBound("depth", int64(r.depth), DefaultDepth), path.String())
 		}
 		defer func() { r.depth-- }()
 		r.done[v] = v

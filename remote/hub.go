@@ -236,7 +236,10 @@ func (c *client) fetchSmall(ctx context.Context, u *url.URL, shown string, most 
 		if body, err = io.ReadAll(io.LimitReader(resp.Body, most+1)); err != nil {
 			return Temporary(lost(err))
 		}
-		return checkpoint.At("bytes of the hub's answer", int64(len(body)), most)
+		if int64(len(body)) > most {
+			return fault.NewBound("bytes of the hub's answer", int64(len(body)), most)
+		}
+		return nil
 	})
 	return body, fault.InFile(err, shown)
 }

@@ -25,7 +25,7 @@ func newNameRoom(names int) nameRoom {
 // take is a [fault.ErrLimit] error when a name of n bytes is too much.
 func (r *nameRoom) take(n int) error {
 	if n > r.left {
-		return fault.NewLimit("bytes of names", int64(r.most-r.left)+int64(n), int64(r.most))
+		return fault.NewBound("bytes of names", int64(r.most-r.left)+int64(n), int64(r.most))
 	}
 	r.left -= n
 	return nil

@@ -76,7 +76,7 @@ type parser struct {
 
 func newParser(name, text string) (*parser, error) {
 	if len(text) > MaxBytes {
-		return nil, fault.NewLimit("rule bytes", int64(len(text)), MaxBytes).In(name)
+		return nil, fault.NewBound("rule bytes", int64(len(text)), MaxBytes).In(name)
 	}
 	p := &parser{lexer: lexer{src: text, name: name}}
 	return p, p.advance()

@@ -141,7 +141,7 @@ func patternOf(text string, pieces []piece) (*Pattern, error) {
 		size += len(q.text) + len(q.name)
 	}
 	if size = max(size, len(text)); size > maxGlob {
-		return nil, fault.NewLimit("pattern bytes", int64(size), maxGlob)
+		return nil, fault.NewBound("pattern bytes", int64(size), maxGlob)
 	}
 	var b strings.Builder
 	for i, q := range pieces {

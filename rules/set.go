@@ -39,7 +39,7 @@ func Parse(name, text string) (*Set, error) {
 			return set, nil
 		}
 		if len(set.Statements) == maxStatements {
-			return nil, fault.NewLimit("statements", maxStatements+1, maxStatements).In(name)
+			return nil, fault.NewBound("statements", maxStatements+1, maxStatements).In(name)
 		}
 		st, err := p.statement()
 		if err != nil {

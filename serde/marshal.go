@@ -87,7 +87,7 @@ type marshaler struct {
 // value returns the tree of one Go value, nil for what is nil.
 func (e *marshaler) value(src reflect.Value, flags rules.Flags) (nested.Value, error) {
 	if e.depth++; e.depth > maxDepth {
-		return nil, fault.NewLimit("depth of the Go value", int64(e.depth), maxDepth)
+		return nil, fault.NewBound("depth of the Go value", int64(e.depth), maxDepth)
 	}
 	defer func() { e.depth-- }()
 	t := src.Type()

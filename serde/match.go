@@ -90,7 +90,7 @@ func (m *matcher) exists(p place) bool {
 // wrong, not the tree.
 func (m *matcher) value(dst reflect.Value, p place, flags rules.Flags) error {
 	if m.depth++; m.depth > maxDepth {
-		return fault.NewLimit("depth of the Go value", int64(m.depth), maxDepth).OnPath(p.name)
+		return fault.NewBound("depth of the Go value", int64(m.depth), maxDepth).OnPath(p.name)
 	}
 	defer func() { m.depth-- }()
 	t := dst.Type()

@@ -102,7 +102,7 @@ func Values[T Element](ctx context.Context, t *Tensor, opts ...RunOption) ([]T, 
 // memory that it does not get.
 func Room(tensors []*Tensor, size int64, opts ...RunOption) error {
 	if size > mostBytes {
-		return fault.NewLimit("bytes in memory on this machine", size, mostBytes)
+		return fault.NewBound("bytes in memory on this machine", size, mostBytes)
 	}
 	c := newConfig(opts)
 	if size <= c.floor {

@@ -27,7 +27,7 @@ func (h *holder) room(spec *StorageSpec) (io.WriterAt, error) {
 		spec.Memory = make([]byte, spec.Size)
 		return memory(spec.Memory), nil
 	case h.dir == "":
-		e := fault.NewLimit("bytes kept while streaming", h.used+spec.Size, h.most).InRecord(spec.Name)
+		e := fault.NewBound("bytes kept while streaming", h.used+spec.Size, h.most).InRecord(spec.Name)
 		return nil, e.Needs("tensors that can be written as they come", "give more memory, a folder for a temporary file, or a file instead of a stream")
 	}
 	if err := h.open(); err != nil {

@@ -23,7 +23,7 @@ func (t *Tensor) Reshape(shape ...int) (*Tensor, error) {
 		return out, nil
 	}
 	if t.Len() > math.MaxInt {
-		return nil, fault.NewLimit("elements of a reshape on this machine", t.Len(), math.MaxInt)
+		return nil, fault.NewBound("elements of a reshape on this machine", t.Len(), math.MaxInt)
 	}
 	flat := t.walks
 	for _, g := range groups(t.shape, shape) {
@@ -123,7 +123,7 @@ func regroup(walks []walk, g group, from, to []int) ([]walk, error) {
 				return nil, err
 			}
 			if out = append(out, pieces...); len(out) > maxWalks {
-				return nil, fault.NewLimit("pieces of a view", int64(len(out)), maxWalks)
+				return nil, fault.NewBound("pieces of a view", int64(len(out)), maxWalks)
 			}
 		}
 	}

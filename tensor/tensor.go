@@ -171,14 +171,14 @@ func checkShape(d DType, shape []int64) error {
 		return fault.New(fault.Unsupported, "a tensor without a dtype")
 	}
 	if len(shape) > MaxDims {
-		return fault.NewLimit("ndim", int64(len(shape)), MaxDims)
+		return fault.NewBound("ndim", int64(len(shape)), MaxDims)
 	}
 	for _, n := range shape {
 		if n < 0 {
 			return fault.New(fault.Malformed, "negative size in shape "+Int64s(shape))
 		}
 		if n > math.MaxInt {
-			return fault.NewLimit("dimension size on this machine", n, math.MaxInt)
+			return fault.NewBound("dimension size on this machine", n, math.MaxInt)
 		}
 	}
 	if _, ok := byteSize(d, shape); !ok {

@@ -293,7 +293,7 @@ func (t *Tensor) join(axis int, p *Tensor) error {
 // bounded refuses an expression of too many pieces.
 func (t *Tensor) bounded() (*Tensor, error) {
 	if len(t.walks) > maxWalks {
-		return nil, fault.NewLimit("pieces of a view", int64(len(t.walks)), maxWalks)
+		return nil, fault.NewBound("pieces of a view", int64(len(t.walks)), maxWalks)
 	}
 	return t, nil
 }
@@ -334,7 +334,7 @@ func Assemble(d DType, shape []int, parts ...Part) (*Tensor, error) {
 		return nil, err
 	}
 	if len(parts) > maxWalks {
-		return nil, fault.NewLimit("pieces of a view", int64(len(parts)), maxWalks)
+		return nil, fault.NewBound("pieces of a view", int64(len(parts)), maxWalks)
 	}
 	out := &Tensor{dtype: d, shape: slices.Clone(shape)}
 	covered := int64(0)

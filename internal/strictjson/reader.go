@@ -126,7 +126,7 @@ func (r *Reader) items(first, last byte, item func() error) error {
 		return err
 	}
 	if r.depth++; r.depth > maxDepth {
-		return fault.NewLimit("nesting of JSON", int64(r.depth), maxDepth).At(int64(r.i))
+		return fault.NewBound("nesting of JSON", int64(r.depth), maxDepth).At(int64(r.i))
 	}
 	defer func() { r.depth-- }()
 	if r.take(last) {
