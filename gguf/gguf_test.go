@@ -373,6 +373,10 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	repeat, err := rules.Parse("repeat", "tok_embeddings.weight = tok_embeddings.weight | narrow 0 0:1 | expand 5000000 -1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		files map[string]string
 		opts  []wick.ConvertOption
@@ -385,6 +389,7 @@ func TestRefuses(t *testing.T) {
 		"a record":                {nil, []wick.ConvertOption{wick.AsRecord(checkpoint.RecordHeader{})}, fault.ErrUsage, "", "record"},
 		"shards":                  {nil, []wick.ConvertOption{wick.ShardBytes(1000)}, fault.ErrUsage, "", "several files"},
 		"a missing parameter":     {nil, []wick.ConvertOption{wick.WithRules(drop)}, fault.ErrMismatch, "blk.1.attn_output.weight", ""},
+		"an endless embedding":    {nil, []wick.ConvertOption{wick.WithRules(repeat)}, fault.ErrLimit, "token_embd.weight", "tokens"},
 		"kept shards":             {nil, []wick.ConvertOption{wick.KeepShards()}, fault.ErrMismatch, "consolidated.00.pth.tok_embeddings.weight", "wick.KeepShards()"},
 		"another family":          {map[string]string{"params.json": `{"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "model_type": "gemma"}`}, nil, fault.ErrUnsupported, "", "gemma"},
 		"a mixture of experts":    {map[string]string{"params.json": config[:len(config)-1] + `, "moe": {"num_experts": 8}}`}, nil, fault.ErrUnsupported, "", "mixture"},

@@ -40,6 +40,10 @@ type model struct {
 	ffn    int
 }
 
+// maxVocab bounds the rows of the embedding, each of which gets a text, a score and
+// a type: a view of one row can have any number. Real ones have up to 260,000.
+const maxVocab = 1 << 22
+
 // check proves that llama.cpp will find every tensor that it asks for, in the
 // shape that the config says.
 func (m *model) check() error {
@@ -58,7 +62,9 @@ func (m *model) check() error {
 	if err := m.want(byName, "token_embd.weight", []int{anySize, m.cfg.Dim}); err != nil {
 		return err
 	}
-	m.vocab = byName["token_embd.weight"].tensor.Size(0)
+	if m.vocab = byName["token_embd.weight"].tensor.Size(0); m.vocab > maxVocab {
+		return fault.NewBound("tokens", int64(m.vocab), maxVocab).OnPath("token_embd.weight")
+	}
 	if err := m.want(byName, "output_norm.weight", []int{m.cfg.Dim}); err != nil {
 		return err
 	}
