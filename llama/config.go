@@ -159,9 +159,16 @@ func (c *Config) rope(p *configText) {
 	c.RopeBase = cmp.Or(c.RopeBase, 10000)
 }
 
+// maxWidth bounds the width of a model and of a head, elements: there are numbers for
+// each. The largest models have some 50,000.
+const maxWidth = 1 << 24
+
 // check proves that the heads make sense before anything is divided by them.
 func (c *Config) check(name string) error {
-	if c.Dim <= 0 || c.Heads <= 0 || c.KVHeads <= 0 || c.Layers < 0 || c.Heads > c.Dim || c.Dim > math.MaxInt32 {
+	if widest := max(c.Dim, c.HeadDim); widest > maxWidth {
+		return fault.NewBound("width of the model", int64(widest), maxWidth).InRecord(name)
+	}
+	if c.Dim <= 0 || c.Heads <= 0 || c.KVHeads <= 0 || c.Layers < 0 || c.Heads > c.Dim {
 		return fault.New(fault.Malformed, "a config without width or heads").InRecord(name).
 			Needs("dim and n_heads, or hidden_size and num_attention_heads", "get the model's own config")
 	}

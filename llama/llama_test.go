@@ -146,6 +146,7 @@ var refusals = []struct {
 	{"config that is a list", "[]", []string{"meta-1shard/consolidated.00.pth"}, fault.ErrMalformed, "", "params.json"},
 	{"config with a text for a number", `{"dim": "16"}`, []string{"meta-1shard/consolidated.00.pth"}, fault.ErrMalformed, "", "params.json"},
 	{"config of fewer than no layers", `{"dim": 16, "n_layers": -1, "n_heads": 4}`, []string{"meta-1shard/consolidated.00.pth"}, fault.ErrMalformed, "", "params.json"},
+	{"config of endless heads", `{"dim": 16, "n_heads": 4, "head_dim": 500000000}`, []string{"meta-1shard/consolidated.00.pth"}, fault.ErrLimit, "", "params.json"},
 	{"config is no JSON", "{", []string{"meta-2shards/consolidated.00.pth", "meta-2shards/consolidated.01.pth"}, fault.ErrMalformed, "", "params.json"},
 	{"config without heads", `{"dim": 16}`, []string{"meta-2shards/consolidated.00.pth", "meta-2shards/consolidated.01.pth"}, fault.ErrMalformed, "", "params.json"},
 	{"heads do not divide the width", `{"dim": 16, "n_heads": 3}`, []string{"meta-2shards/consolidated.00.pth", "meta-2shards/consolidated.01.pth"}, fault.ErrMalformed, "", "params.json"},
