@@ -22,8 +22,9 @@ type Part struct {
 
 // Invert returns the part of the source that gives t when the expression is
 // evaluated. It fails with [fault.ErrUnsupported] where the expression does not
-// say what the source was: after a join, a reshape, an expand, a wildcard. A
-// cast is passed over: the source gets t's dtype.
+// say what the source was: after a join, a reshape, an expand, a wildcard; and with
+// [fault.ErrMismatch] where it gives nothing of t's shape. A cast is passed over:
+// the source gets t's dtype.
 func (e *Expr) Invert(t *tensor.Tensor, params Params) (Part, error) {
 	if e.Name == nil || e.Name.Path != nil || !e.Name.pattern.IsLiteral() {
 		return Part{}, e.oneWay("a join, a wildcard or an exact path")
@@ -35,16 +36,29 @@ func (e *Expr) Invert(t *tensor.Tensor, params Params) (Part, error) {
 			return Part{}, err
 		}
 		if i == 0 && part.cut(op.Verb, args) {
-			continue
+			return part, op.fits(part.hi-part.lo, args)
 		}
-		if part.Tensor, err = op.invert(part.Tensor, args); err != nil {
+		before, err := op.invert(part.Tensor, args)
+		if err != nil {
 			return Part{}, err
 		}
-		if part.Tensor == nil {
+		if before == nil {
 			return Part{}, e.oneWay(op.String())
 		}
+		if again, err := op.Apply(before, params); err != nil || !slices.Equal(again.Shape(), part.Tensor.Shape()) {
+			return Part{}, fault.New(fault.Mismatch, "writing back through "+op.String()+": "+Describe(part.Tensor)).Needs("what it gives", "")
+		}
+		part.Tensor = before
 	}
 	return part, nil
+}
+
+// fits fails on a range of another size than a narrow takes.
+func (o Op) fits(n int, args []int) error {
+	if o.Verb != "narrow" || args[2] < 0 || args[2] == openBound || args[2]-args[1] == n {
+		return nil
+	}
+	return fault.New(fault.Mismatch, "writing back through "+o.String()+": "+strconv.Itoa(n)+" indices").Needs(strconv.Itoa(args[2]-args[1]), "")
 }
 
 func (e *Expr) oneWay(why string) error {

@@ -260,6 +260,15 @@ func TestMarshalErrors(t *testing.T) {
 		{"half of a tensor", struct {
 			A tensor.Array[float32] `torch:"a | chunk 0 1 of 2"`
 		}{tensor.Array[float32]{Shape: []int{1}, Data: []float32{1}}}, fault.Unsupported, ""},
+		{"a part of another size", struct {
+			A tensor.Array[float32] `torch:"a | narrow 0 0:4"`
+		}{tensor.Array[float32]{Shape: []int{3}, Data: []float32{1, 2, 3}}}, fault.Mismatch, "A"},
+		{"other sizes than the tag splits into", struct {
+			A tensor.Array[float32] `torch:"a | unflatten 0 3 2"`
+		}{tensor.Array[float32]{Shape: []int{2, 3}, Data: make([]float32, 6)}}, fault.Mismatch, "A"},
+		{"more dimensions than a transpose has", struct {
+			A tensor.Array[float32] `torch:"a | squeeze 0 | transpose"`
+		}{tensor.Array[float32]{Shape: []int{1, 2, 1}, Data: []float32{1, 2}}}, fault.Mismatch, "A"},
 		{"a scalar through an expression", struct {
 			A int `torch:"a | squeeze 0"`
 		}{}, fault.Unsupported, "A"},
