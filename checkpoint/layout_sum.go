@@ -1,28 +1,19 @@
 package checkpoint
 
 import (
-	"hash/crc32"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/wick-ml/wick/fault"
-	"github.com/wick-ml/wick/tensor"
+	"github.com/wick-ml/wick/internal/crc"
 )
 
 // summer sums the parts of a file whose sums are wanted, from the writes that
 // pass by in any order and from several goroutines.
 type summer struct {
 	to    io.WriterAt
-	parts []*part // whose sums are open, by offset
-
-	mu     sync.Mutex
-	pieces [][]sumPiece // beside parts
-}
-
-type sumPiece struct {
-	offset, size int64
-	sum          uint32
+	parts []*part      // whose sums are open, by offset
+	sums  []crc.Pieces // beside parts
 }
 
 func newSummer(to io.WriterAt, l *Layout) *summer {
@@ -32,7 +23,7 @@ func newSummer(to io.WriterAt, l *Layout) *summer {
 			s.parts = append(s.parts, p)
 		}
 	}
-	s.pieces = make([][]sumPiece, len(s.parts))
+	s.sums = make([]crc.Pieces, len(s.parts))
 	return s
 }
 
@@ -53,10 +44,7 @@ func (s *summer) note(b []byte, off int64) {
 	})
 	for ; i < len(s.parts) && s.parts[i].offset < end; i++ {
 		lo, hi := max(off, s.parts[i].offset), min(end, s.parts[i].offset+s.parts[i].size)
-		piece := sumPiece{lo, hi - lo, crc32.ChecksumIEEE(b[lo-off : hi-off])}
-		s.mu.Lock()
-		s.pieces[i] = append(s.pieces[i], piece)
-		s.mu.Unlock()
+		s.sums[i].Add(lo-s.parts[i].offset, b[lo-off:hi-off])
 	}
 }
 
@@ -67,30 +55,13 @@ func (s *summer) finish(end int64) error {
 		if p.sum.known || p.offset >= end && p.size > 0 {
 			continue
 		}
-		sum, ok := joinPieces(s.pieces[i], p.offset, p.offset+p.size)
+		sum, ok := s.sums[i].Sum(p.size)
 		if !ok {
 			return fault.New(fault.IO, "BUG: part of a tensor was not written").At(p.offset)
 		}
 		p.sum.value, p.sum.known = sum, true
 	}
 	return nil
-}
-
-func joinPieces(pieces []sumPiece, at, end int64) (sum uint32, ok bool) {
-	slices.SortFunc(pieces, func(a, b sumPiece) int {
-		if a.offset < b.offset {
-			return -1
-		}
-		return 1
-	})
-	for _, p := range pieces {
-		if p.offset != at {
-			return 0, false
-		}
-		sum = tensor.CombineCRC32(sum, p.sum, p.size)
-		at += p.size
-	}
-	return sum, at == end
 }
 
 // sumStream sums the bytes of a file that is written in order.

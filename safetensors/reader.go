@@ -8,6 +8,7 @@ import (
 
 	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/internal/crc"
 	"github.com/wick-ml/wick/nested"
 	"github.com/wick-ml/wick/tensor"
 )
@@ -86,7 +87,7 @@ func DecodeBytes(src checkpoint.Source, env *checkpoint.Env) (root nested.Value,
 	}
 	for i, want := range sums {
 		e := &h.entries[i]
-		if got := tensor.SumCRC32(0, data[e.begin:e.end]); got != want {
+		if got := crc.Update(0, data[e.begin:e.end]); got != want {
 			return nil, info, 0, fault.New(fault.Checksum, "CRC-32 "+digitsOf(got)).At(h.data+e.begin).OnPath(e.name).
 				Needs(digitsOf(want)+", as stored", "the bytes are damaged: get the file again")
 		}

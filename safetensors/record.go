@@ -11,10 +11,10 @@ import (
 
 	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/internal/crc"
 	"github.com/wick-ml/wick/internal/strictjson"
 	"github.com/wick-ml/wick/nested"
 	"github.com/wick-ml/wick/record/meta"
-	"github.com/wick-ml/wick/tensor"
 )
 
 // The members of __metadata__ that make a file a record. Every other tool sees
@@ -189,9 +189,9 @@ func (h *header) checkHeader() error {
 			Needs(keyHeader, "another tool changed this record: write it again, or open it with wick.Salvage()")
 	}
 	at += len(digits) - 1 - sumDigits
-	sum := tensor.SumCRC32(0, h.text[:at])
-	sum = tensor.SumCRC32(sum, []byte(noSum))
-	sum = tensor.SumCRC32(sum, h.text[at+sumDigits:])
+	sum := crc.Update(0, h.text[:at])
+	sum = crc.Update(sum, []byte(noSum))
+	sum = crc.Update(sum, h.text[at+sumDigits:])
 	if got := digitsOf(sum); got != want {
 		return fault.New(fault.Checksum, "the header's CRC-32 is "+got).At(lengthBytes).
 			Needs(want, "the file is damaged or another tool changed it: get it again, or open it with wick.Salvage()")

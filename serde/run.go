@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/internal/crc"
 	"github.com/wick-ml/wick/nested"
 	"github.com/wick-ml/wick/tensor"
 )
@@ -142,7 +143,7 @@ func (p *Plan) checkLent() (n checks, err error) {
 			n[tensor.Unverified]++
 			continue
 		case s != last:
-			if got := tensor.SumCRC32(0, s.Lent()); got != want {
+			if got := crc.Update(0, s.Lent()); got != want {
 				return n, wrongSum(p.Applied[p.loads[i].row].Name, s, got, want)
 			}
 		}

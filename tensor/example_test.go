@@ -154,14 +154,6 @@ func ExampleNewSlab() {
 	// Output: 2 2
 }
 
-// Checksums of parts combine to that of the whole.
-func ExampleCombineCRC32() {
-	a, b := []byte("check"), []byte("sum")
-	whole := tensor.SumCRC32(0, append(a, b...))
-	fmt.Println(tensor.CombineCRC32(tensor.SumCRC32(0, a), tensor.SumCRC32(0, b), int64(len(b))) == whole)
-	// Output: true
-}
-
 func ExampleShapeString() {
 	fmt.Println(tensor.ShapeString([]int{64, 3, 7, 7}), tensor.Int64s([]int64{147, 49, 7, 1}))
 	// Output: [64, 3, 7, 7] [147, 49, 7, 1]

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/internal/crc"
 )
 
 // Feed is the push twin of [Run], for storages that arrive one after another
@@ -176,7 +177,7 @@ func (f *Feed) keep(s *Storage) (io.WriterAt, error) {
 	}
 	held := NewStorage(spec)
 	f.held[s] = held
-	f.run.sums[held] = &checksum{}
+	f.run.sums[held] = &crc.Pieces{}
 	return to, nil
 }
 

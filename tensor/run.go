@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/internal/crc"
 )
 
 // Check says what became of the checksum behind a move.
@@ -161,7 +162,7 @@ type run struct {
 	jobs   []*job // one for each move; nil where the move failed early
 	plain  bool   // no job converts elements or puts several walks together
 	guards []Guard
-	sums   map[*Storage]*checksum
+	sums   map[*Storage]*crc.Pieces
 	late   map[*Storage]lateSum // of storages whose checksums came behind them
 	total  int64
 
@@ -206,7 +207,7 @@ func (j *job) lose(l Loss) {
 }
 
 func newRun(ctx context.Context, moves []Move, opts []RunOption) *run {
-	r := &run{runConfig: newConfig(opts), sums: make(map[*Storage]*checksum, len(moves))}
+	r := &run{runConfig: newConfig(opts), sums: make(map[*Storage]*crc.Pieces, len(moves))}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.jobs, r.errs = make([]*job, len(moves)), make([]error, len(moves))
 	r.stats.Checks = make([]Check, len(moves))

@@ -70,7 +70,6 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestCombineCRC32 compares with the sum over both runs in one go.
 // TestWindowsReadOnlyThemselves holds that a view deep inside a huge storage costs its
 // own bytes, contiguous or not.
 func TestWindowsReadOnlyThemselves(t *testing.T) {
@@ -90,19 +89,6 @@ func TestWindowsReadOnlyThemselves(t *testing.T) {
 		stats, err := Run(ctx, []Move{{tt.view, Into(make([]float32, tt.view.Len()))}})
 		if err != nil || stats.Read > tt.most || stats.Checks[0] != Unverified {
 			t.Errorf("%s: %d bytes read, want at most %d; %v, %v", name, stats.Read, tt.most, stats.Checks[0], err)
-		}
-	}
-}
-
-func TestCombineCRC32(t *testing.T) {
-	b := make([]byte, 5000)
-	for i := range b {
-		b[i] = byte(i * i)
-	}
-	for _, cut := range []int{0, 1, 7, 64, 4095, 5000} {
-		got := CombineCRC32(crc32.ChecksumIEEE(b[:cut]), crc32.ChecksumIEEE(b[cut:]), int64(len(b)-cut))
-		if want := crc32.ChecksumIEEE(b); got != want {
-			t.Errorf("cut at %d: %08x, want %08x", cut, got, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"sort"
 	"strconv"
 
-	"github.com/wick-ml/wick/tensor"
+	"github.com/wick-ml/wick/internal/crc"
 )
 
 // File is a state dict of equal float32 tensors called layer.0, layer.1 …. All
@@ -141,9 +141,9 @@ func (p *part) sum(n int64) uint32 {
 	one, total := crc32.ChecksumIEEE([]byte{p.fill}), uint32(0)
 	for bit := int64(1); bit <= n; bit *= 2 {
 		if n&bit != 0 {
-			total = tensor.CombineCRC32(total, one, bit)
+			total = crc.Combine(total, one, bit)
 		}
-		one = tensor.CombineCRC32(one, one, bit)
+		one = crc.Combine(one, one, bit)
 	}
 	return total
 }
