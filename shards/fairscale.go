@@ -242,11 +242,7 @@ func (v *vector) next(at int, shape nested.Value) (*tensor.Tensor, int, error) {
 	if !ok || !fits {
 		return nil, 0, fault.New(fault.Malformed, "no shape")
 	}
-	rest, err := v.cut(min(at, v.len), v.len)
-	if err != nil {
-		return nil, 0, err
-	}
-	t, err := rest.view(size)
+	t, err := v.view(at, size)
 	return t, n, err
 }
 

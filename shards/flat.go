@@ -12,6 +12,7 @@ import (
 type vector struct {
 	parts []*tensor.Tensor
 	len   int
+	whole *tensor.Tensor // the parts joined, nil until it is asked for
 }
 
 // add appends a tensor, which must have one dimension and the dtype of the others.
@@ -20,67 +21,35 @@ func (v *vector) add(t *tensor.Tensor) error {
 		return fault.New(fault.Malformed, "a flat part of "+t.DType().String()+" "+tensor.ShapeString(t.Shape())).
 			Needs("one dimension, and the dtype of the other parts", "the files are not of one checkpoint")
 	}
-	if t.Size(0) > 0 || len(v.parts) == 0 {
-		v.parts = append(v.parts, t)
-		v.len += t.Size(0)
-	}
+	v.parts, v.whole = append(v.parts, t), nil
+	v.len += t.Size(0)
 	return nil
 }
 
-// cut returns the part from lo up to hi, which must lie inside.
-func (v *vector) cut(lo, hi int) (*vector, error) {
-	out, at := &vector{}, 0
-	for _, t := range v.parts {
-		n := t.Size(0)
-		a, b := max(lo-at, 0), min(hi-at, n)
-		at += n
-		if a >= b && (lo != hi || len(out.parts) > 0) {
-			continue
-		}
-		part, err := t.Narrow(0, min(a, n), max(min(a, n), b))
-		if err != nil {
-			return nil, err
-		}
-		if err := out.add(part); err != nil {
+// cut returns the elements from lo up to hi, which must lie inside.
+func (v *vector) cut(lo, hi int) (*tensor.Tensor, error) {
+	if v.whole == nil {
+		var err error
+		if v.whole, err = tensor.Concat(0, v.parts...); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	return v.whole.Narrow(0, lo, hi)
 }
 
-// view returns the first elements as a tensor of the given shape, in row-major
+// view returns the elements from lo on as a tensor of the given shape, in row-major
 // order. Nothing is read: the tensor is put together of the parts.
-func (v *vector) view(shape []int) (*tensor.Tensor, error) {
+func (v *vector) view(lo int, shape []int) (*tensor.Tensor, error) {
 	n, ok := elements(shape)
-	if !ok || n > v.len || len(v.parts) == 0 {
+	if !ok || lo < 0 || n > v.len-lo || len(v.parts) == 0 {
 		return nil, fault.New(fault.Malformed, "the shape "+tensor.ShapeString(shape)+" of a flat part of fewer elements").
 			Needs("as many elements as the shape has", "the files are not of one checkpoint")
 	}
-	if whole, err := v.cut(0, n); err != nil || len(whole.parts) == 1 {
-		if err != nil {
-			return nil, err
-		}
-		return whole.parts[0].Reshape(shape...)
+	t, err := v.cut(lo, lo+n)
+	if err != nil {
+		return nil, err
 	}
-	var boxes []tensor.Part
-	at := 0
-	for _, t := range v.parts {
-		end := min(at+t.Size(0), n)
-		for _, b := range boxesOf(shape, at, end) {
-			part, err := t.Narrow(0, b.lo-at, b.hi-at)
-			if err != nil {
-				return nil, err
-			}
-			if part, err = part.Reshape(b.size...); err != nil {
-				return nil, err
-			}
-			boxes = append(boxes, tensor.Part{Tensor: part, At: b.at})
-		}
-		if at = end; at == n {
-			break
-		}
-	}
-	return tensor.Assemble(v.parts[0].DType(), shape, boxes...)
+	return t.Reshape(shape...)
 }
 
 // elements is the product of a shape that a file claims, false when it is none.
@@ -93,37 +62,4 @@ func elements(shape []int) (int, bool) {
 		n *= s
 	}
 	return n, len(shape) <= tensor.MaxDims
-}
-
-// box is a block of a shape that holds neighbours in row-major order.
-type box struct {
-	lo, hi   int // the elements
-	at, size []int
-}
-
-// boxesOf cuts the elements from lo up to hi of a shape into boxes: at most two
-// for each dimension, and the full rows between them.
-func boxesOf(shape []int, lo, hi int) []box {
-	if len(shape) == 0 {
-		if lo == hi {
-			return nil
-		}
-		return []box{{lo: lo, hi: hi}}
-	}
-	row, _ := elements(shape[1:])
-	var boxes []box
-	for lo < hi {
-		i, n := lo/row, (hi-lo)/row
-		if lo%row == 0 && n > 0 {
-			boxes = append(boxes, box{lo, lo + n*row, append([]int{i}, make([]int, len(shape)-1)...), append([]int{n}, shape[1:]...)})
-			lo += n * row
-			continue
-		}
-		end := min(hi, (i+1)*row)
-		for _, b := range boxesOf(shape[1:], lo-i*row, end-i*row) {
-			boxes = append(boxes, box{b.lo + i*row, b.hi + i*row, append([]int{i}, b.at...), append([]int{1}, b.size...)})
-		}
-		lo = end
-	}
-	return boxes
 }

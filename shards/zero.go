@@ -333,7 +333,7 @@ func (z *zero) place(v *vector, name string, shape nested.Value) error {
 	if !ok {
 		return malformed(z.models[0].file, "no shape").OnPath(name)
 	}
-	t, err := v.view(size)
+	t, err := v.view(0, size)
 	if err != nil {
 		return onName(err, z.models[0].file, name)
 	}
@@ -524,10 +524,8 @@ func (z *zero) gather(ranks []vector, at int, name string, shape nested.Value) (
 		if err != nil {
 			return 0, err
 		}
-		for _, t := range part.parts {
-			if err := all.add(t); err != nil {
-				return 0, onName(err, z.optims[i].file, name)
-			}
+		if err := all.add(part); err != nil {
+			return 0, onName(err, z.optims[i].file, name)
 		}
 	}
 	return at + share, z.place(&all, name, shape)
