@@ -17,22 +17,29 @@ def tops_are_clear(logits):
     return (largest[:, :-1] - largest[:, 1:]).min() > 2 * (exact - rough).abs().max()
 
 
+def compute(model, images):
+    """Returns the model's logits of the images: with its own weights, in half precision, and with half weights in
+    float32 arithmetic. Leaves it with the half weights."""
+    with torch.no_grad():
+        return {"float32": model(images), "half": model.half()(images.half()).float(), "half weights": model.float()(images)}
+
+
 def make(path, build, images, **options):
-    """Saves the network that build makes, in full and in half precision, and returns its logits of the images: with
-    each precision, and with half weights in float32 arithmetic. The seed is the first with which the five largest are
-    clear."""
+    """Saves the network that build makes, in full and in half precision, and returns its logits of the images. The seed
+    is the first with which the five largest are clear."""
     for seed in itertools.count(20):
         torch.manual_seed(seed)
         model = build().eval()
-        with torch.no_grad():
-            torch.save(model.state_dict(), path + ".pt", **options)
-            logits = {"float32": model(images)}
-            model.half()
-            torch.save(model.state_dict(), path + "-half.pt", **options)
-            logits["half"] = model(images.half()).float()
-            logits["half weights"] = model.float()(images)
+        torch.save(model.state_dict(), path + ".pt", **options)
+        logits = compute(model, images)
+        torch.save(model.half().state_dict(), path + "-half.pt", **options)
         if tops_are_clear(logits):
-            return {key: value.flatten().tolist() for key, value in logits.items()}
+            return flat(logits)
+
+
+def flat(logits):
+    """The logits as JSON can hold them."""
+    return {key: value.flatten().tolist() for key, value in logits.items()}
 
 
 def write(testdata, networks):

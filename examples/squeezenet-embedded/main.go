@@ -2,12 +2,15 @@
 // half precision, used where they lie in it. No framework computes and no byte of a tensor is copied, on an amd64
 // machine or in a WebAssembly runtime alike:
 //
-//	go run ./squeezenet-embedded -image cat.jpg
-//	GOOS=wasip1 GOARCH=wasm go build -o squeezenet.wasm ./squeezenet-embedded
+//	go generate ./squeezenet-embedded
+//	go run -tags weights ./squeezenet-embedded -image cat.jpg
+//	GOOS=wasip1 GOARCH=wasm go build -tags weights -o squeezenet.wasm ./squeezenet-embedded
 //
-// The weights in the tree are seeded random numbers. Pack your own over them:
+// The first command packs the squeezenet1_1.pt of torchvision that lies in this folder. One that lies elsewhere is packed with
 //
 //	wick pack --force --dtype float16 --type SqueezeNet squeezenet1_1.pt squeezenet-embedded/weights.go
+//
+// Without the tag the program builds too, and says how to pack weights.
 package main
 
 import (
@@ -51,7 +54,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	start := allocated()
-	net, report, err := LoadSqueezeNet(ctx)
+	net, report, err := load(ctx)
 	if err != nil {
 		return err
 	}
