@@ -180,12 +180,13 @@ func (v *Conversion) record(target checkpoint.Target) error {
 	if h == nil || choosesElements(target) { // a Caster writes no records
 		return nil
 	}
-	if asked != nil && asked.Type == "" {
+	if asked == nil {
+		v.config.target.Record = h
+	} else if asked.Type == "" {
 		typed := *asked
 		typed.Type = h.Type
-		h = &typed
+		v.config.target.Record = &typed
 	}
-	v.config.target.Record = h
 	return nil
 }
 

@@ -115,7 +115,8 @@ func TestRecordsSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// A conversion of a record is a record of the same type, in whatever form.
+// A conversion of a record is a record of the same type, in whatever form, unless
+// another is asked for.
 func TestAConvertedRecordStaysARecord(t *testing.T) {
 	saved(t, newModel(), func(t *testing.T, file string) {
 		for _, ext := range extensions {
@@ -134,6 +135,9 @@ func TestAConvertedRecordStaysARecord(t *testing.T) {
 			}
 			if !reflect.DeepEqual(&got, newModel()) || header(t, out).Type != "wick_test.model" {
 				t.Errorf("to %s: got %+v", ext, got)
+			}
+			if _, err := wick.Convert(t.Context(), c, out, wick.AsRecord(checkpoint.RecordHeader{Type: "p.Q"}), wick.Overwrite()); err != nil || header(t, out).Type != "p.Q" {
+				t.Errorf("to %s as p.Q: %+v, %v", ext, header(t, out), err)
 			}
 		}
 	})
@@ -216,6 +220,7 @@ func TestNamesOfTypes(t *testing.T) {
 	}{
 		{&onlyFloats{}, "wick_test.onlyFloats"}, {onlyFloats{}, "wick_test.onlyFloats"}, {&nn.Linear[float32]{}, "nn.Linear"},
 		{&struct{}{}, ""}, {map[string]int{}, ""}, {nil, ""}, {new(int), ""}, {&strict{}, "wick_test.onlyFloats"},
+		{nested.NewMap("dict"), ""}, {nested.F32s{}, ""}, // the tree of any record
 	} {
 		if got := meta.Want(c.v).Type; got != c.want {
 			t.Errorf("%T: %q, want %q", c.v, got, c.want)

@@ -20,12 +20,15 @@ type Recorded interface {
 // Want returns what the records of the Go value behind v must say of
 // themselves: what a [Recorded] type asks for, else the name of a defined type
 // with its package, "net.ResNet", and without type arguments, which say the
-// precision and not what it is. Other types, such as maps and structs without a
-// name, ask for nothing.
+// precision and not what it is. Other types, such as maps, structs without a
+// name and the value tree's own, ask for nothing.
 func Want(v any) checkpoint.RecordHeader {
 	if r, ok := v.(Recorded); ok {
 		h := r.RecordHeader()
 		return checkpoint.RecordHeader{Type: h.Type, Precision: h.Precision}
+	}
+	if _, ok := v.(nested.Value); ok {
+		return checkpoint.RecordHeader{}
 	}
 	t := reflect.TypeOf(v)
 	for t != nil && t.Kind() == reflect.Pointer {
