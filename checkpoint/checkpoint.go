@@ -136,7 +136,8 @@ func textLength(v nested.Value) int {
 
 func tooMuchText(l Limits, present int64) error {
 	e := fault.NewLimit("expand", l.Expand+1, l.Expand)
-	e.Found = "names and texts of more than " + strconv.FormatInt(textRoom(l, present), 10) + " bytes, each counted for every path to it"
+	e.Found = "names and texts that are too long, each counted for every path to it"
+	e.Need = "at most " + strconv.FormatInt(textRoom(l, present), 10) + " bytes of them"
 	return e
 }
 

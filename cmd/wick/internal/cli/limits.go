@@ -97,12 +97,14 @@ func detailOf(c *checkpoint.Checkpoint) (d detail, err error) {
 
 func (d *detail) check(c *checkpoint.Checkpoint) error {
 	most := c.Limits().Paths
-	e := fault.NewLimit("paths", max(3*d.rows, d.text/nameRoom), most).In(c.Info.Name)
+	e := fault.NewLimit("paths", max(3*d.rows, d.text/nameRoom+1), most).In(c.Info.Name)
 	switch {
 	case d.rows > most/3:
 		e.Found = strconv.FormatInt(d.rows, 10) + " values and tensors, too many to go through one by one"
+		e.Need = "at most " + strconv.FormatInt(most/3, 10)
 	case d.text/nameRoom > most:
 		e.Found = "names of " + strconv.FormatInt(d.text, 10) + " bytes in all, too long to go through one by one"
+		e.Need = "at most " + strconv.FormatInt(most*nameRoom, 10) + " bytes, each name counted for all that lies below it"
 	default:
 		return nil
 	}
