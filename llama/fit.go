@@ -75,7 +75,7 @@ func (s *shapes) entry(e *rules.Entry, layers map[int]bool) error {
 		err := a.Flags.CheckShape(t.Shape(), s.params)
 		var f *fault.Error
 		if errors.As(err, &f) {
-			return s.other(rules.Describe(t), e.Name, f.Need).InRecord(e.File())
+			return s.other(t.String(), e.Name, f.Need).InRecord(e.File())
 		}
 		return err
 	}

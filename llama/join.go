@@ -174,7 +174,7 @@ func (j *joiner) parts(name string) ([]*tensor.Tensor, error) {
 		}
 		t := x.Entries[at[0]].Tensor()
 		if i > 0 && (t.DType() != parts[0].DType() || !slices.Equal(t.Shape(), parts[0].Shape())) {
-			return nil, j.mismatch(name, i, rules.Describe(t)+", and in "+j.files[0]+" "+rules.Describe(parts[0]))
+			return nil, j.mismatch(name, i, t.String()+", and in "+j.files[0]+" "+parts[0].String())
 		}
 		parts = append(parts, t)
 	}
@@ -195,7 +195,7 @@ func (j *joiner) embedAxis() error {
 	case len(shape) == 2 && j.cfg.Dim%n == 0 && shape[1] == j.cfg.Dim/n:
 		j.params["embed_axis"] = 1
 	default:
-		return j.mismatch(name, 0, rules.Describe(parts[0])+" in "+each(n)).
+		return j.mismatch(name, 0, parts[0].String()+" in "+each(n)).
 			Needs(fmt.Sprintf("a width of %d, or a share of it for each shard", j.cfg.Dim), "look for missing shards, or for another model's "+j.cfg.File)
 	}
 	return nil
@@ -264,7 +264,7 @@ func (j *joiner) assemble(a *rules.Assign, name string, parts []*tensor.Tensor) 
 	if !errors.As(err, &e) {
 		return t, nil
 	}
-	return nil, j.mismatch(name, len(j.files)-1, rules.Describe(t)+" when "+joins(len(j.files))).
+	return nil, j.mismatch(name, len(j.files)-1, t.String()+" when "+joins(len(j.files))).
 		Needs(e.Need, "look for missing shards, or for another model's "+j.cfg.File)
 }
 

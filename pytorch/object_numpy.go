@@ -184,7 +184,7 @@ func (l *loader) array(shape, dtype, data nested.Value, fortran bool) (made *ten
 		return nil, ""
 	}
 	if !fits || int64(len(raw)) != want {
-		return unavailable(spec, wrongData(strconv.Itoa(len(raw))+" bytes for an array of "+d.String()+" "+tensor.Int64s(dims))), ""
+		return unavailable(spec, wrongData(strconv.Itoa(len(raw))+" bytes for an array of "+d.String()+" "+tensor.ShapeString(dims))), ""
 	}
 	if fortran {
 		spec.Strides = fortranStrides(dims)

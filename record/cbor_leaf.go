@@ -58,7 +58,7 @@ func (r *cborReader) array(tag uint64, data head, shape []int64) (nested.Value, 
 		shape = []int64{n / int64(kind.dtype.Size())}
 	}
 	if elements, ok := count(shape); !ok || elements > math.MaxInt64/8 || elements*int64(kind.dtype.Size()) != n {
-		return nil, r.broken(strconv.FormatInt(n, 10)+" bytes for "+kind.dtype.String()+" "+tensor.Int64s(shape),
+		return nil, r.broken(strconv.FormatInt(n, 10)+" bytes for "+kind.dtype.String()+" "+tensor.ShapeString(shape),
 			"as many as the shape takes", "the file is damaged: get it again")
 	}
 	p := pending{leaf: &nested.Tensor{Class: "torch.Tensor"}}

@@ -64,7 +64,7 @@ func (r *jsonReader) data(in *strictjson.Reader, dtype string, shape []int64) (*
 	}
 	elements, ok := count(shape)
 	if room := int64(in.Remaining()); !ok || elements > room/int64(parts) || elements*int64(parts)*2-1 > room {
-		return nil, fault.New(fault.Malformed, "shape "+tensor.Int64s(shape)+" with "+strconv.FormatInt(room, 10)+" bytes left").At(at).
+		return nil, fault.New(fault.Malformed, "shape "+tensor.ShapeString(shape)+" with "+strconv.FormatInt(room, 10)+" bytes left").At(at).
 			Needs("a number for every element", "the text was cut off or is damaged: get it again")
 	}
 	in.Kind() // goes to the list itself

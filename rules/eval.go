@@ -101,7 +101,7 @@ func unsqueezeAll(parts []*tensor.Tensor, axis int) ([]*tensor.Tensor, error) {
 	for i, p := range parts {
 		t, err := p.Unsqueeze(axis)
 		if err != nil {
-			return nil, fault.Wrap(fault.Mismatch, "stack of "+Describe(p), err)
+			return nil, fault.Wrap(fault.Mismatch, "stack of "+p.String(), err)
 		}
 		out[i] = t
 	}

@@ -41,7 +41,7 @@ func ExampleParse() {
 	}
 	index := must(rules.NewIndex(root))
 	for _, e := range index.Entries {
-		fmt.Println(e.Name, rules.Describe(e.Tensor()))
+		fmt.Println(e.Name, e.Tensor())
 	}
 	fmt.Println(len(report.Made), "made")
 	// Output:
@@ -62,7 +62,7 @@ func ExampleMerge() {
 	}
 	index := must(rules.NewIndex(root))
 	found := must(index.Tensors(rules.NameOf("fc.bias")))
-	fmt.Println(rules.Describe(index.Entries[found[0]].Tensor()))
+	fmt.Println(index.Entries[found[0]].Tensor())
 	// Output:
 	// [ema-averaged ema-timm]
 	// true

@@ -330,7 +330,7 @@ func ExampleNamed_gates() {
 			return v
 		}
 		for _, e := range index.Entries {
-			fmt.Println(e.Name, rules.Describe(e.Tensor()))
+			fmt.Println(e.Name, e.Tensor())
 		}
 		return v
 	}

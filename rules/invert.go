@@ -46,7 +46,7 @@ func (e *Expr) Invert(t *tensor.Tensor, params Params) (Part, error) {
 			return Part{}, e.oneWay(op.String())
 		}
 		if again, err := op.Apply(before, params); err != nil || !slices.Equal(again.Shape(), part.Tensor.Shape()) {
-			return Part{}, fault.New(fault.Mismatch, "writing back through "+op.String()+": "+Describe(part.Tensor)).Needs("what it gives", "")
+			return Part{}, fault.New(fault.Mismatch, "writing back through "+op.String()+": "+part.Tensor.String()).Needs("what it gives", "")
 		}
 		part.Tensor = before
 	}

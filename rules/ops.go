@@ -58,7 +58,7 @@ func (o Op) Apply(t *tensor.Tensor, params Params) (*tensor.Tensor, error) {
 	}
 	out, err := o.apply(t, args)
 	if err != nil {
-		return nil, fault.Wrap(fault.Mismatch, o.String()+" of "+Describe(t), err)
+		return nil, fault.Wrap(fault.Mismatch, o.String()+" of "+t.String(), err)
 	}
 	return out, nil
 }
@@ -68,19 +68,6 @@ func (o Op) apply(t *tensor.Tensor, args []int) (*tensor.Tensor, error) {
 		return t.Cast(o.DType)
 	}
 	return verbs[o.Verb].apply(t, args)
-}
-
-// Describe returns a tensor's dtype and shape as text: "float32 [64, 3]".
-func Describe(t *tensor.Tensor) string {
-	text := append(make([]byte, 0, 32), t.DType().String()...)
-	text = append(text, " ["...)
-	for d := range t.Dims() {
-		if d > 0 {
-			text = append(text, ", "...)
-		}
-		text = strconv.AppendInt(text, int64(t.Size(d)), 10)
-	}
-	return string(append(text, ']'))
 }
 
 // dim is a dimension that may count from the end.

@@ -422,7 +422,7 @@ func flat(t *testing.T, root nested.Value) map[string]string {
 	for i := range x.Entries {
 		e := &x.Entries[i]
 		if ts := e.Tensor(); ts != nil {
-			out[e.Name] = Describe(ts)
+			out[e.Name] = ts.String()
 		} else {
 			out[e.Name] = nested.Repr(e.Value)
 		}

@@ -181,7 +181,7 @@ func (e *entry) parseOffsets(r *strictjson.Reader) error {
 		return err
 	}
 	if len(pair) != 2 || pair[1] < pair[0] {
-		return fault.New(fault.Malformed, "data_offsets "+tensor.Int64s(pair)).At(int64(at)).OnPath(e.name).
+		return fault.New(fault.Malformed, "data_offsets "+tensor.ShapeString(pair)).At(int64(at)).OnPath(e.name).
 			Needs("begin and end", "the file is damaged: get it again")
 	}
 	e.begin, e.end = pair[0], pair[1]
@@ -230,7 +230,7 @@ func byteCount(n int64) string {
 
 // claim is what a header says of one tensor.
 func (e *entry) claim() string {
-	return e.dtype + " " + tensor.Int64s(e.shape) + " in " + byteCount(e.end-e.begin)
+	return e.dtype + " " + tensor.ShapeString(e.shape) + " in " + byteCount(e.end-e.begin)
 }
 
 func (e *entry) broken(found, need, cure string) error {
@@ -247,7 +247,7 @@ func (e *entry) geometry() (d tensor.DType, shape []int64, err, broken error) {
 	bits := dtypes[i].bits
 	for _, n := range e.shape {
 		if n != 0 && bits > math.MaxInt64/n {
-			return 0, nil, nil, e.broken("shape "+tensor.Int64s(e.shape)+" overflows", "a size that 63 bits can say", "the file is damaged: get it again")
+			return 0, nil, nil, e.broken("shape "+tensor.ShapeString(e.shape)+" overflows", "a size that 63 bits can say", "the file is damaged: get it again")
 		}
 		bits *= n
 	}

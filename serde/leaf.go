@@ -16,7 +16,7 @@ import (
 // describe says what a value of the tree is: "float32 [64, 3]", "int 3".
 func describe(v nested.Value) string {
 	if leaf, ok := v.(nested.Leaf); ok {
-		return rules.Describe(leaf.AsTensor())
+		return leaf.AsTensor().String()
 	}
 	return nested.TypeName(v) + " " + fault.Clean(nested.Repr(v), 40)
 }
@@ -193,7 +193,7 @@ func (m *matcher) packedValue(dst reflect.Value, p place, v nested.Value, pk pac
 // load plans to read ts into memory of element el, or notes why that cannot
 // be.
 func (m *matcher) load(ts *tensor.Tensor, p place, t reflect.Type, flags rules.Flags, el element) (*load, *Row) {
-	from := rules.Describe(ts)
+	from := ts.String()
 	how := Copy
 	if flags.Bits || ts.DType() == tensor.Bool && el.dtype() == tensor.U8 {
 		raw, err := ts.Bits()
@@ -307,7 +307,7 @@ func (m *matcher) fixed(dst reflect.Value, p place, flags rules.Flags, dims []in
 	if len(flags.Shape) != len(dims) && int64(t.Size()) != l.bytes() {
 		m.plan.loads = m.plan.loads[:len(m.plan.loads)-1]
 		m.plan.Applied = m.plan.Applied[:len(m.plan.Applied)-1]
-		m.mismatch(p, rules.Describe(ts), t, "need as many elements as the array has")
+		m.mismatch(p, ts.String(), t, "need as many elements as the array has")
 		return nil
 	}
 	l.set = func(data any) { fill(dst, reflect.ValueOf(data), len(dims)) }
@@ -325,7 +325,7 @@ func (m *matcher) lazy(dst reflect.Value, p place, flags rules.Flags) error {
 		return nil
 	}
 	if why := m.wrongShape(ts, flags); why != "" {
-		m.mismatch(p, rules.Describe(ts), t, why)
+		m.mismatch(p, ts.String(), t, why)
 		return nil
 	}
 	out := reflect.ValueOf(ts)
@@ -336,7 +336,7 @@ func (m *matcher) lazy(dst reflect.Value, p place, flags rules.Flags) error {
 		}
 		out = reflect.ValueOf(leaf)
 	}
-	m.apply(p, rules.Describe(ts), t, Lazy)
+	m.apply(p, ts.String(), t, Lazy)
 	m.plan.commit = append(m.plan.commit, func() { dst.Set(out) })
 	return nil
 }

@@ -173,10 +173,10 @@ func (m *matcher) oneElement(dst reflect.Value, p place, flags rules.Flags, ts *
 	el := scalarElement(t)
 	switch {
 	case ts.Len() != 1:
-		m.mismatch(p, rules.Describe(ts), t, "need a tensor of one element")
+		m.mismatch(p, ts.String(), t, "need a tensor of one element")
 		return nil
 	case el == nil:
-		m.mismatch(p, rules.Describe(ts), t, "need a "+t.String())
+		m.mismatch(p, ts.String(), t, "need a "+t.String())
 		return nil
 	}
 	l, row := m.load(ts, p, t, flags, el)

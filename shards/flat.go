@@ -18,7 +18,7 @@ type vector struct {
 // add appends a tensor, which must have one dimension and the dtype of the others.
 func (v *vector) add(t *tensor.Tensor) error {
 	if t.Dims() != 1 || len(v.parts) > 0 && t.DType() != v.parts[0].DType() || t.Size(0) > math.MaxInt-v.len {
-		return fault.New(fault.Malformed, "a flat part of "+t.DType().String()+" "+tensor.ShapeString(t.Shape())).
+		return fault.New(fault.Malformed, "a flat part of "+t.String()).
 			Needs("one dimension, and the dtype of the other parts", "the files are not of one checkpoint")
 	}
 	v.parts, v.whole = append(v.parts, t), nil

@@ -27,7 +27,7 @@ func Of[T Element](data []T, shape ...int) *Tensor {
 	dims, d := int64s(shape), DTypeOf[T]()
 	t, err := New(Spec{Storage: storageOf(data), DType: d, Shape: dims})
 	if err == nil && t.Len() != int64(len(data)) {
-		err = fault.New(fault.Mismatch, "shape "+Int64s(dims)+" for a slice of another length")
+		err = fault.New(fault.Mismatch, "shape "+ShapeString(dims)+" for a slice of another length")
 	}
 	if err != nil {
 		return Unavailable(d, shape, err)

@@ -154,7 +154,12 @@ func ExampleNewSlab() {
 	// Output: 2 2
 }
 
+func ExampleTensor_String() {
+	fmt.Println(tensor.Of(make([]tensor.BFloat16, 6), 2, 3))
+	// Output: bfloat16 [2, 3]
+}
+
 func ExampleShapeString() {
-	fmt.Println(tensor.ShapeString([]int{64, 3, 7, 7}), tensor.Int64s([]int64{147, 49, 7, 1}))
+	fmt.Println(tensor.ShapeString([]int{64, 3, 7, 7}), tensor.ShapeString([]int64{147, 49, 7, 1}))
 	// Output: [64, 3, 7, 7] [147, 49, 7, 1]
 }

@@ -175,14 +175,14 @@ func checkShape(d DType, shape []int64) error {
 	}
 	for _, n := range shape {
 		if n < 0 {
-			return fault.New(fault.Malformed, "negative size in shape "+Int64s(shape))
+			return fault.New(fault.Malformed, "negative size in shape "+ShapeString(shape))
 		}
 		if n > math.MaxInt {
 			return fault.NewBound("dimension size on this machine", n, math.MaxInt)
 		}
 	}
 	if _, ok := byteSize(d, shape); !ok {
-		return fault.New(fault.Malformed, "shape "+Int64s(shape)+" of "+d.String()+" overflows")
+		return fault.New(fault.Malformed, "shape "+ShapeString(shape)+" of "+d.String()+" overflows")
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func lastElement(spec Spec, strides []int64) (last int64, empty, ok bool) {
 }
 
 func outOfBounds(spec Spec, strides []int64) error {
-	return fault.New(fault.Malformed, "a view out of bounds: shape "+Int64s(spec.Shape)+", strides "+Int64s(strides)+
+	return fault.New(fault.Malformed, "a view out of bounds: shape "+ShapeString(spec.Shape)+", strides "+ShapeString(strides)+
 		", offset "+strconv.FormatInt(spec.Offset, 10)+" of "+spec.DType.String()+" over "+
 		strconv.FormatInt(spec.Storage.Size(), 10)+" bytes").InRecord(spec.Storage.Name()).
 		Needs("every element inside its storage", "the file is damaged or was made to deceive; get it again")
@@ -295,10 +295,18 @@ func product(shape []int) int64 {
 	return n
 }
 
-// Int64s prints sizes or strides as [2, 3], cut after a few dozen.
-func Int64s(v []int64) string {
-	b := []byte{'['}
-	for i, n := range v {
+// String returns dtype and shape, such as "float32 [64, 3, 7, 7]".
+func (t *Tensor) String() string {
+	b := append(make([]byte, 0, 32), t.dtype.String()...)
+	return string(appendShape(append(b, ' '), t.shape))
+}
+
+// ShapeString prints sizes or strides as [2, 3], cut after [MaxDims] of them.
+func ShapeString[T int | int64](shape []T) string { return string(appendShape(nil, shape)) }
+
+func appendShape[T int | int64](b []byte, shape []T) []byte {
+	b = append(b, '[')
+	for i, n := range shape {
 		if i > 0 {
 			b = append(b, ", "...)
 		}
@@ -306,13 +314,10 @@ func Int64s(v []int64) string {
 			b = append(b, "…"...)
 			break
 		}
-		b = strconv.AppendInt(b, n, 10)
+		b = strconv.AppendInt(b, int64(n), 10)
 	}
-	return string(append(b, ']'))
+	return append(b, ']')
 }
-
-// ShapeString prints a shape as [2, 3].
-func ShapeString(shape []int) string { return Int64s(int64s(shape)) }
 
 func int64s(shape []int) []int64 {
 	v := make([]int64, len(shape))

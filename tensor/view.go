@@ -267,7 +267,7 @@ func (t *Tensor) join(axis int, p *Tensor) error {
 	}
 	want[axis] = got[axis]
 	if !slices.Equal(want, got) || p.dtype != t.dtype {
-		return fault.New(fault.Mismatch, p.dtype.String()+" "+ShapeString(got)+" in a concat").Needs(t.dtype.String()+" "+ShapeString(want), "")
+		return fault.New(fault.Mismatch, p.String()+" in a concat").Needs(t.dtype.String()+" "+ShapeString(want), "")
 	}
 	if err := p.checkView("concat"); err != nil {
 		return err
@@ -340,7 +340,7 @@ func Assemble(d DType, shape []int, parts ...Part) (*Tensor, error) {
 	covered := int64(0)
 	for _, p := range parts {
 		if !out.holds(p) {
-			return nil, fault.New(fault.Mismatch, p.Tensor.dtype.String()+" "+ShapeString(p.Tensor.shape)+" at "+ShapeString(p.At)).
+			return nil, fault.New(fault.Mismatch, p.Tensor.String()+" at "+ShapeString(p.At)).
 				Needs("a part of "+d.String()+" "+ShapeString(shape), "the shards do not belong together")
 		}
 		if err := out.lay(p); err != nil {

@@ -139,7 +139,7 @@ func longCells(row *listing.Tensor) []cell {
 	}
 	cells[0].text = strconv.FormatInt(offset, 10)
 	if !isRowMajor(row.Tensor(), strides) {
-		cells[1].text = tensor.Int64s(strides)
+		cells[1].text = tensor.ShapeString(strides)
 	}
 	return cells
 }

@@ -265,7 +265,7 @@ func (a *app) ruleRows(t *table, p *planned) {
 		e := &p.entries[i]
 		if x := e.Tensor(); x != nil {
 			mark, from := cameFrom(e.Name, renamed, made)
-			t.add(mark, cell{nameOrEmpty(e.Name), bold}, cell{rules.Describe(x), cyan}, cell{fault.Clean(from, maxName), plain}, cell{}, cell{})
+			t.add(mark, cell{nameOrEmpty(e.Name), bold}, cell{x.String(), cyan}, cell{fault.Clean(from, maxName), plain}, cell{}, cell{})
 		}
 	}
 	for _, name := range p.rules.Dropped {
