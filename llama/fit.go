@@ -2,7 +2,6 @@ package llama
 
 import (
 	_ "embed" // for the shapes
-	"errors"
 	"strconv"
 
 	"github.com/wick-ml/wick/fault"
@@ -72,10 +71,9 @@ func (s *shapes) entry(e *rules.Entry, layers map[int]bool) error {
 		if t == nil {
 			return nil
 		}
-		err := a.Flags.CheckShape(t.Shape(), s.params)
-		var f *fault.Error
-		if errors.As(err, &f) {
-			return s.other(t.String(), e.Name, f.Need).InRecord(e.File())
+		want, err := a.Flags.WantShape(t.Shape(), s.params)
+		if want != "" {
+			return s.other(t.String(), e.Name, want).InRecord(e.File())
 		}
 		return err
 	}

@@ -259,13 +259,12 @@ func (j *joiner) assemble(a *rules.Assign, name string, parts []*tensor.Tensor) 
 			return nil, j.inShard(err, name)
 		}
 	}
-	err := a.Flags.CheckShape(t.Shape(), j.params)
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		return t, nil
+	want, err := a.Flags.WantShape(t.Shape(), j.params)
+	if err != nil || want == "" {
+		return t, err
 	}
 	return nil, j.mismatch(name, len(j.files)-1, t.String()+" when "+joins(len(j.files))).
-		Needs(e.Need, "look for missing shards, or for another model's "+j.cfg.File)
+		Needs(want, "look for missing shards, or for another model's "+j.cfg.File)
 }
 
 // inShard names parameter and shard in an error of the algebra.

@@ -471,7 +471,7 @@ func (g *assignment) make(a *Assign, i int, captures map[string]string) error {
 		return g.explain(err, a, out.name, i)
 	}
 	if leaf, ok := out.value.(nested.Leaf); ok {
-		if err := a.Flags.CheckShape(leaf.AsTensor().Shape(), g.params); err != nil {
+		if err := a.checkShape(leaf.AsTensor(), g.params); err != nil {
 			return g.explain(err, a, out.name, i)
 		}
 	}
@@ -482,6 +482,15 @@ func (g *assignment) make(a *Assign, i int, captures map[string]string) error {
 	g.made[i] = append(g.made[i], out)
 	g.report.Made = append(g.report.Made, Change{From: out.from, To: out.name})
 	return nil
+}
+
+// checkShape fails unless a tensor that was made has the shape that it must have.
+func (a *Assign) checkShape(t *tensor.Tensor, params Params) error {
+	want, err := a.Flags.WantShape(t.Shape(), params)
+	if err != nil || want == "" {
+		return err
+	}
+	return fault.New(fault.Mismatch, "the shape "+tensor.ShapeString(t.Shape())).Needs(want, "")
 }
 
 // explain puts the target, and the file of the first source, into an error.

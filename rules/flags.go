@@ -2,10 +2,6 @@ package rules
 
 import (
 	"strconv"
-	"strings"
-
-	"github.com/wick-ml/wick/fault"
-	"github.com/wick-ml/wick/tensor"
 )
 
 // flagNames are the flags in the order in which they are printed.
@@ -115,28 +111,32 @@ func (p *parser) shape(f *Flags) error {
 	return nil
 }
 
-// CheckShape fails with [fault.ErrMismatch] when a shape is not the one that the
-// flags ask for, and with [fault.ErrUsage] when a parameter has no value.
-// Without the flag shape every shape is right.
-func (f *Flags) CheckShape(shape []int, params Params) error {
+// WantShape returns the shape that the flag asks for, as text with the parameters
+// filled in, where shape is another one; it returns "" where it is right, as every
+// shape is without the flag. It fails with [fault.ErrUsage] when a parameter has no
+// value.
+func (f *Flags) WantShape(shape []int, params Params) (want string, err error) {
 	if f.Shape == nil {
-		return nil
+		return "", nil
 	}
-	want, fits := make([]string, len(f.Shape)), len(shape) == len(f.Shape)
+	fits, text := len(shape) == len(f.Shape), []byte{'['}
 	for i, n := range f.Shape {
-		want[i] = n.String()
+		if i > 0 {
+			text = append(text, ", "...)
+		}
 		if n.IsAny() {
+			text = append(text, '*')
 			continue
 		}
 		size, err := n.Value(params)
 		if err != nil {
-			return err
+			return "", err
 		}
-		want[i] = strconv.Itoa(size)
+		text = strconv.AppendInt(text, int64(size), 10)
 		fits = fits && shape[i] == size
 	}
 	if fits {
-		return nil
+		return "", nil
 	}
-	return fault.New(fault.Mismatch, "the shape "+tensor.ShapeString(shape)).Needs("["+strings.Join(want, ", ")+"]", "")
+	return string(append(text, ']')), nil
 }

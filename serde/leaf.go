@@ -2,7 +2,6 @@ package serde
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 	"strconv"
@@ -244,15 +243,14 @@ func cannotConvert(from, to tensor.DType) string {
 
 // wrongShape compares with the shape that the tag asks for.
 func (m *matcher) wrongShape(ts *tensor.Tensor, flags rules.Flags) string {
-	err := flags.CheckShape(ts.Shape(), m.cfg.rules.Params)
-	var e *fault.Error
+	want, err := flags.WantShape(ts.Shape(), m.cfg.rules.Params)
 	switch {
-	case err == nil:
-		return ""
-	case errors.As(err, &e) && e.Kind == fault.Mismatch:
-		return "need shape " + e.Need
-	default:
+	case err != nil:
 		return err.Error()
+	case want != "":
+		return "need shape " + want
+	default:
+		return ""
 	}
 }
 
