@@ -9,7 +9,7 @@ import (
 
 // Clean returns s fit for a terminal and for one line: control characters,
 // line separators, bidirectional overrides and bytes that are no UTF-8 become
-// backslash escapes, and a text longer than most runes is cut in its middle.
+// backslash escapes, and a text longer than most bytes is cut in its middle.
 func Clean(s string, most int) string {
 	s = cut(s, most)
 	if isClean(s) {

@@ -2,7 +2,6 @@ package serde
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/wick-ml/wick/fault"
 	"github.com/wick-ml/wick/internal/crc"
@@ -144,18 +143,13 @@ func (p *Plan) checkLent() (n checks, err error) {
 			continue
 		case s != last:
 			if got := crc.Update(0, s.Lent()); got != want {
-				return n, wrongSum(p.Applied[p.loads[i].row].Name, s, got, want)
+				return n, fault.OnPath(tensor.Wrong{Storage: s, Got: got, Want: want}.Err(), p.Applied[p.loads[i].row].Name)
 			}
 		}
 		last = s // neighbours often share one
 		n[tensor.Verified]++
 	}
 	return n, nil
-}
-
-func wrongSum(name string, s *tensor.Storage, got, want uint32) error {
-	return fault.New(fault.Checksum, fmt.Sprintf("CRC-32 %08x", got)).InRecord(s.Name()).OnPath(name).
-		Needs(fmt.Sprintf("%08x, as stored", want), "the bytes are damaged: get the file again")
 }
 
 func (p *Plan) report(stats tensor.Stats, lent checks) *Report {

@@ -66,7 +66,10 @@ func ExampleNew() {
 func ExampleOf() {
 	t := tensor.Of([]int64{1, 2, 3, 4}, 2, 2)
 	fmt.Println(t.DType(), t.Shape(), t.Len(), t.Bytes())
-	// Output: int64 [2 2] 4 32
+	fmt.Println(tensor.Of([]int64{5}), tensor.Of([]int64{5}, []int{}...)) // a vector, a scalar
+	// Output:
+	// int64 [2 2] 4 32
+	// int64 [1] int64 []
 }
 
 func ExampleConcat() {

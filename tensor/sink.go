@@ -3,6 +3,7 @@ package tensor
 import (
 	"io"
 	"reflect"
+	"strconv"
 
 	"github.com/wick-ml/wick/fault"
 )
@@ -102,7 +103,8 @@ func (m Move) check() (*Tensor, error) {
 		return nil, err
 	}
 	if t.Bytes() != m.To.size {
-		return nil, fault.New(fault.Mismatch, "a destination of another length for a tensor of shape "+ShapeString(t.shape))
+		return nil, fault.New(fault.Mismatch, "a destination of "+strconv.FormatInt(m.To.size/int64(m.To.dtype.Size()), 10)+" elements for a "+m.From.String()).
+			Needs(strconv.FormatInt(t.Len(), 10)+" elements", "")
 	}
 	return t, nil
 }

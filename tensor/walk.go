@@ -142,7 +142,7 @@ func joinAxes(axes []axis) []axis {
 	for _, a := range axes {
 		k := len(out) - 1
 		switch {
-		case a.n == 1 && len(axes) > 1:
+		case a.n == 1:
 			continue
 		case k >= 0 && out[k].stride == a.stride*int64(a.n):
 			out[k] = axis{out[k].n * a.n, a.stride}

@@ -13,7 +13,7 @@ import (
 	"github.com/wick-ml/wick/nested"
 )
 
-// JSON writes a tree as JSON that [ReadJSON] takes back. Integers and floats
+// JSON writes a tree as JSON that [JSONReader] takes back. Integers and floats
 // stay apart (a float has a point or an exponent), and what JSON has no words
 // for is an object of one member: {"$tuple": [[1, 2]]}, {"$bytes": ["00ff"]},
 // {"$float": ["nan"]}. Not safe for concurrent use.
