@@ -109,10 +109,13 @@ var foreigners = []foreign{
 	{"an lz4 archive", at(0, "\x04\x22\x4d\x18"), "unpack it first with lz4 -d"},
 	{"a 7-Zip archive", at(0, "7z\xbc\xaf\x27\x1c"), cureUnpack},
 	{"a RAR archive", at(0, "Rar!\x1a\x07"), cureUnpack},
-	{"a tar archive", at(tarMagic, "ustar"), cureUnpack},
 	{"an ELF program or library", at(0, "\x7fELF"), cureRename},
 	{"a Windows program", at(0, "MZ"), cureRename},
 	{"a Mach-O program or library", anyOf(at(0, "\xcf\xfa\xed\xfe"), at(0, "\xca\xfe\xba\xbe")), cureRename},
+	{"the first volume of a split zip archive", anyOf(at(0, "PK\x07\x08PK\x03\x04"), at(0, "PK00PK\x03\x04")), "join its volumes first, for example with zip -s 0"},
+	{"what macOS keeps beside a file (AppleDouble), not the file itself", at(0, "\x00\x05\x16\x07\x00"), "open the file without ._ in front of its name"},
+	{"a Torch7 file of Lua", both(at(0, "\x04\x00\x00\x00"), at(12, "V 1")), "load it with a program that reads .t7, and save the tensors with torch.save or as safetensors"},
+	{"data of R (RDS), as torch for R writes", anyOf(at(0, "X\n\x00\x00\x00"), at(0, "A\n2\n"), at(0, "A\n3\n")), cureTorch},
 	{"a Windows shortcut, not the file that it points to", at(0, "L\x00\x00\x00\x01\x14\x02\x00"), "give the path that it points to"},
 	{"a macOS property list", at(0, "bplist00"), cureRename},
 	{"an HTML page", startsLike("<!doctype html", "<html", "<head", "<script", "<body"), cureDownload},
@@ -148,9 +151,8 @@ func explain(head []byte, src checkpoint.Source, limits checkpoint.Limits) error
 	if isTable(src) {
 		return fault.New(fault.Unsupported, "the index of a TensorFlow checkpoint, or another LevelDB table").Needs(need, cureTorch)
 	}
-	if n := zipBehind(src); n > 0 {
-		return fault.New(fault.Malformed, "a zip archive behind "+count(int(min(n, 1<<30)), "byte")+" of something else").At(n).
-			Needs("a file that begins with its first record", "the file was joined with another; get it again")
+	if err := explainZipEnd(src); err != nil {
+		return err
 	}
 	if isText(head) {
 		return fault.New(fault.Unsupported, "a text: "+firstLine(head)).Needs(need, cureDownload)
@@ -200,14 +202,34 @@ func scanPickle(src checkpoint.Source, limits checkpoint.Limits) (whole, persist
 	return cursor.Offset() == src.Size() && s.Count() > 1, persistent
 }
 
-// zipBehind returns how many bytes lie before a zip archive that ends the file,
-// 0 if there is none.
-func zipBehind(src checkpoint.Source) int64 {
-	end, err := readEnd(src)
-	if err != nil || end.offset+end.size > end.at {
-		return 0
+// explainZipEnd tells an archive by its end, where its beginning is not that of
+// one.
+func explainZipEnd(src checkpoint.Source) error {
+	if _, _, err := smallEnd(src); fault.KindOf(err) == fault.Unsupported {
+		return err
 	}
-	return end.at - end.size - end.offset
+	shift, ok := archiveShift(src)
+	const need = "a file that begins with its first record"
+	switch {
+	case !ok || !hasDirectory(src):
+		return nil
+	case shift > 0:
+		return fault.New(fault.Malformed, "a zip archive behind "+count(int(min(shift, 1<<30)), "byte")+" of something else").At(shift).
+			Needs(need, "the file was joined with another; get it again")
+	case shift < 0:
+		return fault.New(fault.Malformed, "a zip archive without its first "+count(int(min(-shift, 1<<30)), "byte")).
+			Needs(need, "the download began in the middle; get it again")
+	default:
+		return fault.New(fault.Malformed, "a zip archive whose beginning is overwritten").At(0).Needs(need, "the file is damaged; get it again")
+	}
+}
+
+// hasDirectory reports whether a directory entry stands near the end of src, so
+// that an end record there is no accident.
+func hasDirectory(src checkpoint.Source) bool {
+	tail := make([]byte, min(src.Size(), 1<<17))
+	err := readFull(src, tail, src.Size()-int64(len(tail)))
+	return err == nil && bytes.Contains(tail, []byte("PK\x01\x02"))
 }
 
 func at(off int, magic string) func([]byte) bool {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -184,7 +185,8 @@ func (s *scan) container(src checkpoint.Source, head []byte, within string, dept
 		return s.zips(src, within, depth)
 	case isTar(head):
 		s.format("tar", depth)
-		return errors.Join(s.tar(src, within, depth), s.before(src, head, within, depth), s.behind(src, within, depth))
+		members, err := s.tar(src, within, depth)
+		return errors.Join(err, s.before(src, head, within, depth), s.behind(src, within, depth, members...))
 	default:
 		return s.stacked(src, head, within, depth)
 	}
@@ -232,14 +234,11 @@ func (s *scan) before(src checkpoint.Source, head []byte, within string, depth i
 }
 
 // behind scans a zip archive that ends a file of another format: readers that
-// begin at the end of a file see it.
-func (s *scan) behind(src checkpoint.Source, within string, depth int) error {
-	end, err := readEnd(src)
-	if err != nil || end.at < lenEnd || end.offset+end.size > end.at {
-		return nil //nolint:nilerr // then there is none
-	}
-	start := end.at - end.size - end.offset
-	if start < 0 || start >= src.Size() {
+// begin at the end of a file see it. Known are the offsets of those that belong
+// to the file and were scanned.
+func (s *scan) behind(src checkpoint.Source, within string, depth int, known ...int64) error {
+	start, ok := archiveShift(src)
+	if !ok || start < 0 || start >= src.Size() || slices.Contains(known, start) {
 		return nil
 	}
 	s.report.Formats = append(s.report.Formats, "zip")

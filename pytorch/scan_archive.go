@@ -191,10 +191,12 @@ func (s *scan) looseRecord(src checkpoint.Source, at int64, within string, depth
 }
 
 // tar scans the members of a tar: those of torch 0.1, which torch.load takes
-// for a checkpoint, and files with a form of their own.
-func (s *scan) tar(src checkpoint.Source, within string, depth int) error {
+// for a checkpoint, and files with a form of their own. It returns where the
+// members begin.
+func (s *scan) tar(src checkpoint.Source, within string, depth int) (members []int64, err error) {
 	isCheckpoint := false
-	err := tarFiles(src, s.env.Limits, func(h *tarHeader) error {
+	err = tarFiles(src, s.env.Limits, func(h *tarHeader) error {
+		members = append(members, h.off)
 		member := checkpoint.Section(src, h.off, h.size, src.Name())
 		within := nestedRecord(within, h.name)
 		switch {
@@ -210,12 +212,9 @@ func (s *scan) tar(src checkpoint.Source, within string, depth int) error {
 		}
 	})
 	if isCheckpoint && s.instead == nil {
-		return errors.Join(err, s.tarCounts(src, within))
+		err = errors.Join(err, s.tarCounts(src, within))
 	}
-	if err == nil && depth == 0 && !s.report.Found() && !isCheckpoint {
-		return fault.New(fault.Unsupported, "a tar archive").Needs("a checkpoint", cureUnpack)
-	}
-	return err
+	return members, err
 }
 
 // tarCounts scans the two members in which pickles stand between counts and

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -193,6 +194,23 @@ func TestScanContainers(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, c.kind)
 		}
 		namesSystem(t, what, r)
+	}
+}
+
+// Archives of torch have end records of 64 bits, which name their own place.
+func TestScanSeesArchivesOfTorchBehind(t *testing.T) {
+	archive, err := os.ReadFile(filepath.Join("..", "pytorch-tests", "odd-objects", "hostile-torch2.15.pt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, front := range map[string]string{"a legacy file": string(soundLegacy().bytes()), "a tar": string(soundTar().bytes(t)), "a pickle": "\x80\x02N."} {
+		r, err := scanBytes(t, front+string(archive))
+		if fault.KindOf(err) != "" || !slices.Contains(r.Formats, "zip") {
+			t.Errorf("behind %s: %v, %v", what, r.Formats, err)
+		}
+		if !slices.ContainsFunc(r.Globals, func(g ScanGlobal) bool { return g.Grade == GradeDangerous }) {
+			t.Errorf("behind %s: nothing dangerous in %+v", what, r.Globals)
+		}
 	}
 }
 

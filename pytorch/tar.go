@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"slices"
 	"strconv"
@@ -17,7 +18,8 @@ import (
 )
 
 // tarFormat is the container of torch 0.1, a tar file of four members
-// (torch/serialization.py, legacy_load inside _legacy_load):
+// (torch/serialization.py, legacy_load inside _legacy_load), or any tar around
+// one checkpoint:
 //
 //	sys_info  pickle: protocol version 1000 and the machine
 //	storages  pickle n; n times: pickle (key, location, class), int64 count,
@@ -38,8 +40,9 @@ func (tarFormat) Sniff(head []byte, _ checkpoint.Source) bool { return isTar(hea
 
 func isTarMember(name string) bool { return slices.Contains(tarMembers, name) }
 
-// Open reads everything but the elements.
-func (tarFormat) Open(_ context.Context, src checkpoint.Source, env *checkpoint.Env) (*checkpoint.Checkpoint, error) {
+// Open reads everything but the elements, or opens the one file that is a
+// checkpoint itself.
+func (tarFormat) Open(ctx context.Context, src checkpoint.Source, env *checkpoint.Env) (*checkpoint.Checkpoint, error) {
 	head, err := checkpoint.Head(src)
 	if err != nil {
 		return nil, err
@@ -49,7 +52,12 @@ func (tarFormat) Open(_ context.Context, src checkpoint.Source, env *checkpoint.
 	}
 	o := &tarOpener{src: src, env: env, members: map[string]*tarMember{}, storages: map[string]*tarStorage{}, tensors: map[string]*nested.Tensor{}}
 	o.loader = &loader{limits: env.Limits, present: src.Size(), object: o.object}
-	for _, step := range []func() error{o.readMembers, o.readStorages, o.readTensors} {
+	if err := o.readMembers(); errors.Is(err, errPacked) {
+		return openTarred(ctx, src, env)
+	} else if err != nil {
+		return nil, err
+	}
+	for _, step := range []func() error{o.readStorages, o.readTensors} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -140,12 +148,15 @@ func (o *tarOpener) readMembers() error {
 	return o.whole(odd)
 }
 
+// errPacked says that a tar has none of the members of torch 0.1.
+var errPacked = errors.New("a tar of other files")
+
 // whole fails where members are missing, or odd: readers would differ on what they
-// hold. A tar without any of the four is a tar of other files.
+// hold.
 func (o *tarOpener) whole(odd error) error {
 	has := func(name string) bool { return o.members[name] != nil }
 	if !slices.ContainsFunc(tarMembers, has) {
-		return fault.New(fault.Unsupported, "a tar archive").Needs("a checkpoint of PyTorch", cureUnpack)
+		return errPacked
 	}
 	if odd != nil {
 		return odd

@@ -107,22 +107,32 @@ type directoryEnd struct {
 }
 
 func readEnd(src checkpoint.Source) (directoryEnd, error) {
+	end, locator, err := smallEnd(src)
+	if err != nil || locator == nil {
+		return end, err
+	}
+	return readEnd64(src, end, locator)
+}
+
+// smallEnd reads the end record that every archive has, and the locator of the
+// zip64 one in front of it, nil if there is none.
+func smallEnd(src checkpoint.Source) (end directoryEnd, locator []byte, err error) {
 	tail := make([]byte, min(src.Size(), lenEnd+maxComment+lenEnd64Locator))
 	base := src.Size() - int64(len(tail))
 	if err := readFull(src, tail, base); err != nil {
-		return directoryEnd{}, err
+		return end, nil, err
 	}
 	i := lastEnd(tail)
 	if i < 0 {
-		return directoryEnd{}, fault.New(fault.Malformed, "a zip file without its central directory").
+		return end, nil, fault.New(fault.Malformed, "a zip file without its central directory").
 			Needs("a whole file", "the download is incomplete or was truncated; get it again")
 	}
 	b := tail[i:]
 	if comment := int(le16(b, 20)); lenEnd+comment > len(b) {
-		return directoryEnd{}, fault.New(fault.Malformed, "a zip file that ends inside its comment").At(base+int64(i)).
+		return end, nil, fault.New(fault.Malformed, "a zip file that ends inside its comment").At(base+int64(i)).
 			Needs(strconv.Itoa(comment)+" bytes behind its end record", "the download is incomplete or was truncated; get it again")
 	}
-	end := directoryEnd{
+	end = directoryEnd{
 		count:  int64(le16(b, 10)),
 		size:   int64(le32(b, 12)),
 		offset: int64(le32(b, 16)),
@@ -130,13 +140,39 @@ func readEnd(src checkpoint.Source) (directoryEnd, error) {
 	}
 	if le16(b, 4) != 0 || le16(b, 6) != 0 || le16(b, 8) != le16(b, 10) {
 		if end.count != max16 {
-			return end, fault.New(fault.Unsupported, "one volume of a split zip archive").Needs("a single file", "join its volumes first")
+			return end, nil, errVolume()
 		}
 	}
 	if i < lenEnd64Locator || le32(tail[i-lenEnd64Locator:], 0) != sigEnd64Locator {
-		return end, nil
+		return end, nil, nil
 	}
-	return readEnd64(src, end, tail[i-lenEnd64Locator:i])
+	return end, tail[i-lenEnd64Locator : i], nil
+}
+
+func errVolume() error {
+	return fault.New(fault.Unsupported, "one volume of a split zip archive").Needs("a single file", "join its volumes first, for example with zip -s 0")
+}
+
+// archiveShift returns how far the archive that ends src lies behind the place
+// where its offsets put it: above zero with something in front of it, below
+// with its beginning cut off. It is false where nothing looks like the end of one.
+func archiveShift(src checkpoint.Source) (shift int64, ok bool) {
+	end, locator, err := smallEnd(src)
+	if err != nil {
+		return 0, false
+	}
+	if locator != nil {
+		at := end.at - lenEnd64Locator - lenEnd64 // where it must be, whatever the locator says
+		b := make([]byte, lenEnd64)
+		if at < 0 || readFull(src, b, at) != nil || le32(b, 0) != sigEnd64 {
+			return 0, false
+		}
+		end = wideEnd(b, at)
+	}
+	if end.size < 0 || end.size > end.at || end.offset < 0 {
+		return 0, false
+	}
+	return end.at - end.size - end.offset, true
 }
 
 // lastEnd finds the last end record, which is the one that torch's miniz and
@@ -157,17 +193,22 @@ func readEnd64(src checkpoint.Source, small directoryEnd, locator []byte) (direc
 	if err := readFull(src, b, at); err != nil {
 		return small, err
 	}
-	end := directoryEnd{count: le64(b, 32), size: le64(b, 40), offset: le64(b, 48), at: at}
+	end := wideEnd(b, at)
 	agrees := func(small, big, most int64) bool { return small == most || small == big }
 	switch {
 	case le32(b, 0) != sigEnd64:
 		return end, badEnd("no zip64 end record where the locator points", at)
 	case le32(b, 16) != 0 || le32(b, 20) != 0:
-		return end, fault.New(fault.Unsupported, "one volume of a split zip archive").Needs("a single file", "join its volumes first")
+		return end, errVolume()
 	case !agrees(small.count, end.count, max16) || !agrees(small.size, end.size, max32) || !agrees(small.offset, end.offset, max32):
 		return end, badEnd("two end records that disagree", at)
 	}
 	return end, nil
+}
+
+// wideEnd is what a zip64 end record at an offset says.
+func wideEnd(b []byte, at int64) directoryEnd {
+	return directoryEnd{count: le64(b, 32), size: le64(b, 40), offset: le64(b, 48), at: at}
 }
 
 // check proves that the directory lies in the file, right before its end

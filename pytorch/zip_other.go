@@ -2,7 +2,6 @@ package pytorch
 
 import (
 	"io"
-	"path"
 	"slices"
 	"strings"
 
@@ -24,7 +23,23 @@ func (z *zipOpener) openOther() (*checkpoint.Checkpoint, error) {
 	if err := z.foreign(); err != nil {
 		return nil, err
 	}
+	if top, ok := z.storagesTop(); ok {
+		return nil, fault.New(fault.Malformed, "no record data.pkl: it is missing").InRecord(top+"data.pkl").
+			Needs("the pickle that says what the storages are of", "the file is damaged or incomplete; get it again")
+	}
 	return z.openOnly()
+}
+
+// storagesTop finds the folder in which torch.save left its version and
+// storages.
+func (z *zipOpener) storagesTop() (string, bool) {
+	for _, name := range z.names() {
+		top, isVersion := strings.CutSuffix(name, "version")
+		if isVersion && (top == "" || strings.HasSuffix(top, "/")) && z.hasBelow(top+"data/") {
+			return top, true
+		}
+	}
+	return "", false
 }
 
 // foreignZips are the kinds of zip archives that other programs make, told by
@@ -70,31 +85,25 @@ func (z *zipOpener) foreign() error {
 	return nil
 }
 
-// files lists the records that a person put into the archive: no folders, no
-// hidden files, none of the shadows of macOS.
+// files lists the records that a person put into the archive.
 func (z *zipOpener) files() []*entry {
 	var files []*entry
 	for _, i := range z.byPlace {
-		e := &z.entries[i]
-		hidden := strings.HasPrefix(path.Base(e.name), ".")
-		if !e.isFolder() && !hidden && !strings.Contains("/"+e.name, "/__MACOSX/") {
+		if e := &z.entries[i]; !e.isFolder() && !isShadow(e.name) {
 			files = append(files, e)
 		}
 	}
 	return files
 }
 
-// maxLook is how many files of an archive are looked into for a checkpoint.
-const maxLook = 1000
-
 // openOnly opens the one file of the archive that is a checkpoint itself.
 func (z *zipOpener) openOnly() (*checkpoint.Checkpoint, error) {
 	files := z.files()
-	only, err := z.findOnly(files)
+	only, err := findOnly("zip", packedEntries(z, files))
 	if err != nil {
 		return nil, err
 	}
-	inner, err := z.source(only)
+	inner, err := z.source(files[only])
 	if err != nil {
 		return nil, err
 	}
@@ -105,63 +114,12 @@ func (z *zipOpener) openOnly() (*checkpoint.Checkpoint, error) {
 	return inside(c, "zip"), nil
 }
 
-func (z *zipOpener) findOnly(files []*entry) (*entry, error) {
-	switch {
-	case len(files) == 0:
-		return nil, fault.New(fault.Malformed, "a zip archive without files").Needs("a checkpoint of PyTorch", "get it again")
-	case len(files) == 1 && files[0].size < minFile && !isCheckpointName(files[0].name):
-		return nil, noneOf(files) // nothing was cut short: nobody said that it is a checkpoint
-	case len(files) == 1:
-		return files[0], nil // whatever it is: its own format will say
-	case len(files) > maxLook:
-		return nil, noneOf(files)
-	}
-	var found []*entry
-	for _, e := range files {
-		head, err := z.head(e)
-		if err != nil {
-			return nil, err
-		}
-		if looksLikeCheckpoint(head) {
-			found = append(found, e)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, noneOf(files)
-	case 1:
-		return found[0], nil
-	default:
-		return nil, fault.New(fault.Unsupported, "several checkpoints in a zip archive: "+entryNames(found)).
-			Needs("one", "unpack it and open the one that you want")
-	}
-}
-
-// isCheckpointName tells the names that people give to checkpoints.
-func isCheckpointName(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle", ".tar", ".t7", ".pt2", ".ptl", ".distcp", ".model", ".zip", ".safetensors", ".gguf", ".cbor":
-		return true
-	}
-	return false
-}
-
-func noneOf(files []*entry) error {
-	return fault.New(fault.Unsupported, "a zip archive of "+count(len(files), "file")+" without a checkpoint: "+entryNames(files)).
-		Needs("data.pkl, or one file that is a checkpoint", "unpack it and open the checkpoint inside, if there is one")
-}
-
-// entryNames lists the first few names.
-func entryNames(files []*entry) string {
-	var names []string
+func packedEntries(z *zipOpener, files []*entry) []packed {
+	list := make([]packed, len(files))
 	for i, e := range files {
-		if i == 5 {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, fault.Clean(e.name, 60))
+		list[i] = packed{e.name, e.size, func() ([]byte, error) { return z.head(e) }}
 	}
-	return strings.Join(names, ", ")
+	return list
 }
 
 // head returns the first bytes of an entry, nil for one that cannot be read.
@@ -175,16 +133,6 @@ func (z *zipOpener) head(e *entry) ([]byte, error) {
 		return nil, err
 	}
 	return head[:n], nil
-}
-
-// looksLikeCheckpoint reports whether a file's head is one of a checkpoint.
-func looksLikeCheckpoint(head []byte) bool {
-	for _, f := range Formats() {
-		if _, isForeign := f.(foreignFormat); !isForeign && f.Sniff(head, nil) {
-			return true
-		}
-	}
-	return isSafetensors(head) || hasPrefix(head, "GGUF")
 }
 
 // source returns an entry as a source of its own: a section of the file where

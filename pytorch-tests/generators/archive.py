@@ -3,6 +3,7 @@ import gzip
 import io
 import os
 import pathlib
+import tarfile
 import zipfile
 
 import torch
@@ -48,6 +49,17 @@ class Unseekable(io.RawIOBase):
 def write_streamed(path, entries, method=zipfile.ZIP_STORED):
     with open(path, "wb") as stream:
         write(Unseekable(stream), entries, method)
+
+
+def tarred(entries):
+    """Entries (name, bytes) as a tar."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as out:
+        for name, data in entries:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            out.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
 
 
 def renamed(entries, root):

@@ -1,4 +1,5 @@
 """The same checkpoint in every zip that people make of it: DEFLATE, other order, other folders, zip64, wrapped, unpacked."""
+import gzip
 import pathlib
 import shutil
 import sys
@@ -56,6 +57,11 @@ case.same(case.path("gzip_legacy", ".pth"), legacy, "gzip")
 variant("zip_around", [("model.pth", model.read_bytes())], suffix=".zip", method=deflated)
 variant("zip_around_stored", [("folder/", b""), ("folder/model.pt", model.read_bytes()), ("__MACOSX/folder/._model.pt", b"x")], suffix=".pth")
 variant("zip_around_legacy", [("model.bin", legacy.read_bytes())], suffix=".zip", method=deflated)
+case.path("tar_around", ".tar").write_bytes(archive.tarred([("./model.pt", model.read_bytes()), ("./config.yaml", b"a: 1\n"), ("./._model.pt", b"x")]))
+checked(case.path("tar_around", ".tar"), "tar")
+packed = archive.tarred([("code/inference.py", b"import torch\n"), ("model.pth", legacy.read_bytes())])
+case.path("tar_gzip_around", ".tar.gz").write_bytes(gzip.compress(packed, mtime=0))
+case.same(case.path("tar_gzip_around", ".tar.gz"), legacy, "gzip")
 unpacked = case.path("unpacked", "")
 shutil.rmtree(unpacked, ignore_errors=True)
 archive.unpack(model, unpacked)
