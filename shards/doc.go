@@ -1,7 +1,8 @@
 // Package shards opens checkpoints that are kept in several files: the index
 // files of Hugging Face over .bin or .safetensors shards, folders that hold
-// such shards without an index, the folders of DeepSpeed's ZeRO, in which every
-// rank has a share of all parameters in one vector, and Meta's
+// such shards without an index, those of torch.distributed.checkpoint in which
+// every rank has a piece of each tensor, the folders of DeepSpeed's ZeRO, in which
+// every rank has a share of all parameters in one vector, and Meta's
 // consolidated.NN.pth, of which each holds a slice of every tensor.
 //
 // The shards themselves are of any format that the front door knows. Only

@@ -43,6 +43,8 @@ func (folderFormat) Open(ctx context.Context, src checkpoint.Source, env *checkp
 		return openOne(ctx, dir, env, preferred(f.indexes))
 	case len(f.consolidated) > 0:
 		return openConsolidated(ctx, dir, env, f.consolidated)
+	case len(f.pieces) > 0:
+		return openPieces(ctx, dir, env, f.pieces)
 	case len(f.numbered) > 0:
 		return openNumbered(ctx, dir, env, f.numbered)
 	case len(f.ranks) > 0 && len(f.single) == 0:
@@ -55,7 +57,7 @@ func (folderFormat) Open(ctx context.Context, src checkpoint.Source, env *checkp
 }
 
 // found is what the names in a folder say.
-type found struct{ indexes, consolidated, numbered, ranks, single []string }
+type found struct{ indexes, consolidated, pieces, numbered, ranks, single []string }
 
 var patterns = sync.OnceValue(func() [3]*regexp.Regexp {
 	return [3]*regexp.Regexp{
@@ -77,6 +79,8 @@ func survey(files []string) found {
 			f.indexes = append(f.indexes, name)
 		case p[0].MatchString(name):
 			f.consolidated = append(f.consolidated, name)
+		case pieceFile().MatchString(name):
+			f.pieces = append(f.pieces, name)
 		case p[1].MatchString(name):
 			f.numbered = append(f.numbered, name)
 		case rankFile().MatchString(name):
@@ -88,18 +92,16 @@ func survey(files []string) found {
 	return f
 }
 
-// notWeights names what a trainer leaves beside the weights.
-func notWeights(name string) bool {
-	switch name {
-	case "training_args.bin", "optimizer.pt", "optimizer.bin", "scheduler.pt", "scheduler.bin", "rng_state.pth":
-		return true
-	default:
-		return false
-	}
-}
+// notWeights names what a trainer leaves beside the weights, numbered for each
+// process or object (transformers/trainer.py, accelerate/utils/constants.py).
+func notWeights(name string) bool { return leftover().MatchString(name) }
+
+var leftover = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(training_args|optimizer|scheduler|scaler|sampler|dl_state_dict|rng_state)(_\d+)?\.(bin|pt|pth)$`)
+})
 
 func (f found) any() bool {
-	return len(f.indexes)+len(f.consolidated)+len(f.numbered)+len(f.ranks)+len(f.single) > 0
+	return len(f.indexes)+len(f.consolidated)+len(f.pieces)+len(f.numbered)+len(f.ranks)+len(f.single) > 0
 }
 
 // preferred is the safetensors one if there is one, as Hugging Face's own
@@ -142,6 +144,9 @@ func twins(names []string) bool {
 // of which must be there.
 func openNumbered(ctx context.Context, dir checkpoint.Folder, env *checkpoint.Env, names []string) (*checkpoint.Checkpoint, error) {
 	stem := patterns()[1].FindStringSubmatch(preferred(names))
+	if err := oneSet(names, stem); err != nil {
+		return nil, err
+	}
 	u := newUnion(dir, env)
 	total, err := strconv.Atoi(stem[3])
 	if err != nil || checkpoint.At("shards", int64(total), env.Limits.Shards) != nil {
@@ -162,6 +167,22 @@ func openNumbered(ctx context.Context, dir checkpoint.Folder, env *checkpoint.En
 		}
 	}
 	return u.finish(dir, "shards", nil)
+}
+
+// oneSet fails where the folder has shards of another set than the preferred one,
+// except the same model's in the other format.
+func oneSet(names, stem []string) error {
+	for _, name := range names {
+		other := patterns()[1].FindStringSubmatch(name)
+		same := other[1] == stem[1] || stem[1] == "model" && other[1] == "pytorch_model"
+		if other[4] == stem[4] {
+			same = other[1] == stem[1] && other[3] == stem[3]
+		}
+		if !same {
+			return fault.New(fault.Ambiguous, "a folder of several sharded checkpoints: "+stem[0]+", "+name).Needs("one", "keep the others elsewhere")
+		}
+	}
+	return nil
 }
 
 // openConsolidated opens Meta's model-parallel shards as a map from the file

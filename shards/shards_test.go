@@ -92,7 +92,7 @@ func checkRefusal(t *testing.T, err error, has []string) {
 	if err == nil {
 		t.Fatal("opened what must be refused")
 	}
-	if k := fault.KindOf(err); k != fault.Malformed && k != fault.Unsupported && k != fault.NotFound {
+	if k := fault.KindOf(err); k != fault.Malformed && k != fault.Unsupported && k != fault.NotFound && k != fault.Ambiguous {
 		t.Fatalf("kind %q of %v", k, err)
 	}
 	for _, pattern := range has {
@@ -149,6 +149,54 @@ func TestSameNameInTwoShards(t *testing.T) {
 	if _, err := wick.Open(context.Background(), dir); !errors.Is(err, fault.ErrCollision) {
 		t.Errorf("twice the same: %v", err)
 	}
+}
+
+// TestPiecesLie holds that a tensor whose pieces are not all there is no tensor.
+func TestPiecesLie(t *testing.T) {
+	from := "../pytorch-tests/distributed/pieces-torch2.15"
+	for name, tt := range map[string]struct {
+		change func(dir string) error
+		has    string
+	}{
+		"no first rank": {func(dir string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, "shard-00001-model-00001-of-00002.safetensors")), os.Remove(filepath.Join(dir, "shard-00001-model-00002-of-00002.safetensors")))
+		}, "of rank 1 is missing"},
+		"half of a rank": {func(dir string) error {
+			return os.Remove(filepath.Join(dir, "shard-00001-model-00001-of-00002.safetensors"))
+		}, "leave a hole"},
+		"places moved": {func(dir string) error {
+			return edit(filepath.Join(dir, "shard-00002-model-00001-of-00002.safetensors"), `\"saved_offsets\": [3, 0]`, `\"saved_offsets\": [2, 0]`)
+		}, "overlap"},
+		"places of another length": {func(dir string) error {
+			return edit(filepath.Join(dir, "shard-00002-model-00001-of-00002.safetensors"), `\"saved_offsets\": [3, 0]`, `\"saved_offsets\": [30  ]`)
+		}, "nobody says where it belongs"},
+		"no places": {func(dir string) error {
+			return edit(filepath.Join(dir, "shard-00001-model-00001-of-00002.safetensors"), "DCP_SHARDING_INFO", "DCP_SHARDING_OFNI")
+		}, "without DCP_SHARDING_INFO"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := errors.Join(os.CopyFS(dir, os.DirFS(from)), tt.change(dir)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := wick.Open(t.Context(), dir)
+			if err == nil || !strings.Contains(err.Error(), tt.has) {
+				t.Errorf("%v, want %q", err, tt.has)
+			}
+		})
+	}
+}
+
+// edit puts one text in the place of another of the same length.
+func edit(name, text, by string) error {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if len(text) != len(by) || !strings.Contains(string(b), text) {
+		return errors.New("no such text in " + name)
+	}
+	return os.WriteFile(name, []byte(strings.Replace(string(b), text, by, 1)), 0o600)
 }
 
 // TestConvertedModel holds that a model which a hub converted is read from its

@@ -75,6 +75,12 @@ torch.save(first, str(path / "pytorch_model.bin"))
 (path / "config.json").write_text("{}\n")
 expect_union(path)
 
+path = folder("trainer")  # what a training of several processes leaves beside the weights
+torch.save(first, str(path / "pytorch_model.bin"))
+expect_union(path)
+for name in ("training_args.bin", "optimizer.bin", "optimizer_1.bin", "scheduler.pt", "scaler.pt", "sampler_1.bin", "rng_state_0.pth", "rng_state_1.pth"):
+    torch.save({"x": 1}, str(path / name))
+
 # A hub cache: snapshots/<revision> holds links into blobs.
 cache = folder("hub_cache")
 blobs, snapshot = cache / "models--x--tiny" / "blobs", cache / "models--x--tiny" / "snapshots" / "0123abcd"
@@ -103,6 +109,10 @@ path = folder("bad_json")
 write_shards(path, ".bin")
 (path / INDEX[".bin"]).write_text('{"weight_map": {')
 case.refuse(path, "malformed", 3, "index.json")
+path = folder("two_sets")
+write_shards(path, ".bin")
+torch.save(first, str(path / "other-00001-of-00001.bin"))
+case.refuse(path, "ambiguous", 2, "pytorch_model-00001-of-00002.bin", "other-00001-of-00001.bin")
 path = folder("nothing")
 (path / "readme.txt").write_text("no model here\n")
 case.refuse(path, "unsupported|notfound", [3, 4], ".")
