@@ -55,6 +55,10 @@ func (s *stream) openZip() (*checkpoint.Checkpoint, error) {
 	if !isMainPickle(name) || le32(head, 0) != sigLocal {
 		return s.spool("a zip file whose first record is not its data.pkl")
 	}
+	n += int(le16(head, 28))
+	if head, err = s.in.peek(n + len(scriptStart)); err == nil && string(head[n:]) == scriptStart {
+		return s.spool("a TorchScript archive, whose constants stand behind its pickle")
+	}
 	z := &zipStream{stream: s, top: strings.TrimSuffix(name, "data.pkl")}
 	s.info.Format, s.info.Metadata = "zip", map[string]string{}
 	s.record = func(key string) string { return z.top + "data/" + key }

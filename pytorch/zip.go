@@ -126,6 +126,10 @@ func (z *zipOpener) openPickle() (*checkpoint.Checkpoint, error) {
 	format := "zip"
 	if z.has(z.top+"constants.pkl") || z.hasBelow(z.top+"code/") {
 		format = "torchscript"
+		err = z.addConstants(root, l)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return z.finish(root, format, l)
 }
@@ -197,10 +201,12 @@ func (z *zipOpener) readNote(name string) (string, error) {
 }
 
 // loader returns a loader whose storages are the records of the folder data.
-func (z *zipOpener) loader() *loader {
+func (z *zipOpener) loader() *loader { return z.loaderBelow("data/") }
+
+func (z *zipOpener) loaderBelow(folder string) *loader {
 	return &loader{
 		limits:  z.env.Limits,
-		storage: func(ref storageRef) (*tensor.Storage, error) { return z.storageAt(z.top + "data/" + ref.Key) },
+		storage: func(ref storageRef) (*tensor.Storage, error) { return z.storageAt(z.top + folder + ref.Key) },
 	}
 }
 

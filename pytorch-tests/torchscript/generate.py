@@ -5,7 +5,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "generators"))
 import archive
 import torch
-from fixture import Case, ramp
+from fixture import Case, expectation, ramp
 from torch import nn
 from typing import Dict, List, Optional, Tuple
 
@@ -62,6 +62,11 @@ expect(case, "traced", torch.jit.trace(Net().eval(), ramp(1, 1, 2, 2)), suffix="
 expect(case, "half", torch.jit.script(Block(2).half()))
 expect(case, "extra_files", torch.jit.script(Block(2)), extra={"labels.txt": "cat\ndog", "config.json": "{}"})
 expect(case, "frozen", torch.jit.freeze(torch.jit.script(Block(2).eval())))
+path = case.path("frozen")  # whose weights are constants of its code
+constants = torch.jit.load(str(path)).code_with_constants[1].const_mapping
+case.files[path.name]["tensors"] = expectation({"CONSTANTS": dict(sorted(constants.items()))})["tensors"]
+for tensor in case.files[path.name]["tensors"]:
+    tensor.pop("path")
 expect(case, "shared", torch.jit.script(nn.Sequential(*[nn.Linear(2, 2)] * 2)))
 expect(case, "sequential", torch.jit.script(nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))))
 expect(case, "double", torch.jit.script(nn.Sequential(nn.Linear(2, 2)).double()))
