@@ -56,19 +56,26 @@ func (f *flattener) visit(path nested.Path, v nested.Value) error {
 	if leaf, ok := v.(nested.Leaf); ok {
 		return f.leaf(slices.Clone(path), leaf)
 	}
-	if o, ok := v.(*nested.Opaque); ok && isSparse(o.Reason) {
-		return fault.New(fault.Unsupported, "a "+o.Reason+" tensor").OnPath(path.String()).
-			Needs("a dense tensor", "arith.DensifyTree makes it dense")
+	if o, ok := v.(*nested.Opaque); ok && hasParts(o.Reason) {
+		cure := "arith.DensifyTree makes it dense"
+		if isRagged(o.Reason) {
+			cure = "leave it out with its parts, or take these one by one"
+		}
+		return fault.New(fault.Unsupported, "a "+o.Reason+" tensor").OnPath(path.String()).Needs("a dense tensor", cure)
 	}
 	f.report.LeftOut = append(f.report.LeftOut, LeftOut{path.String(), nested.TypeName(v)})
 	return nil
 }
 
-// isSparse knows the reasons that package pytorch gives to tensors of several
+// hasParts knows the reasons that package pytorch gives to tensors of several
 // tensors: their layouts in torch's spelling.
-func isSparse(reason string) bool {
-	return strings.HasPrefix(reason, "torch.sparse_") || reason == "torch.nested"
+func hasParts(reason string) bool {
+	return strings.HasPrefix(reason, "torch.sparse_") || isRagged(reason)
 }
+
+// isRagged knows those whose rows differ in length, so that they are no dense
+// tensor either.
+func isRagged(reason string) bool { return reason == "torch.nested" || reason == "torch.jagged" }
 
 func (f *flattener) leaf(path nested.Path, leaf nested.Leaf) error {
 	flat := path.String()

@@ -63,10 +63,23 @@ func KeyName(key Value) string {
 	case Component:
 		return "#" + string(k)
 	case *Opaque:
-		return k.Class
+		return objectName(k)
 	default:
 		return Repr(key)
 	}
+}
+
+// objectName is the class of an object and what it was called with, which
+// tells the members of an enum from each other.
+func objectName(o *Opaque) string {
+	if o.Args == nil || len(o.Args.Items) == 0 || o.Args.Class != "tuple" {
+		return o.Class
+	}
+	text := repr(o.Args, 1)
+	if one, ok := strings.CutSuffix(text, ",)"); ok {
+		text = one + ")"
+	}
+	return o.Class + text
 }
 
 // Repr returns a value in Python's spelling, at most a few hundred bytes.

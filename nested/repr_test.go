@@ -43,6 +43,9 @@ func TestPathText(t *testing.T) {
 		{Path{String("größe"), String("caf\xe9")}, "größe.café", "latin1"},
 		{Path{String("adj"), Component("indices")}, "adj#indices", ""},
 		{Path{String("\xed\xa0\x80")}, "\xed\xa0\x80", ""},
+		{Path{&Opaque{Class: "m.Color", Args: NewList("tuple", Int(1))}}, "m.Color(1)", ""},
+		{Path{&Opaque{Class: "m.Point", Args: NewList("tuple", NewList("tuple", String("x")), None{})}}, "m.Point(('x',), None)", ""},
+		{Path{&Opaque{Class: "m.Thing"}}, "m.Thing", ""},
 	} {
 		if text, enc := c.path.Text(); text != c.text || enc != c.encoding {
 			t.Errorf("%q: got %q %q, want %q %q", c.path, text, enc, c.text, c.encoding)

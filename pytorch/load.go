@@ -2,6 +2,7 @@ package pytorch
 
 import (
 	"io"
+	"strings"
 
 	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
@@ -140,6 +141,9 @@ func (h *host) Global(module, name string, offset int64) (nested.Value, error) {
 	l := (*loader)(h)
 	l.globals = append(l.globals, checkpoint.Global{Module: module, Name: name, Record: l.record, Offset: offset})
 	text := python3Name(module, name)
+	if strings.HasPrefix(name, "torch.") { // a memory format, under whatever module has torch in it (pickle.whichmodule)
+		text = name
+	}
 	if l.names[text] == nil {
 		l.names[text] = &global{text: text, call: knownCall(text), borrows: borrowers[text], at: len(l.globals) - 1}
 	}

@@ -12,7 +12,8 @@ import (
 
 // Why an object is opaque: the Reason of a [nested.Opaque] that a PyTorch file
 // gives. A sparse tensor's reason is its layout in torch's spelling
-// ("torch.sparse_coo", "torch.sparse_csr" …), a nested one's "torch.nested".
+// ("torch.sparse_coo", "torch.sparse_csr" …), a nested one's "torch.nested" or
+// "torch.jagged".
 // An array of numpy without a tensor's dtype has "structured dtype", "object
 // dtype" or "dtype" and its code.
 const (
@@ -23,6 +24,7 @@ const (
 	reasonScript    = "torchscript"      // an instance of a class of a TorchScript archive
 	reasonWrapper   = "wrapper subclass" // a tensor whose class keeps its data in its own way
 	reasonNested    = "torch.nested"
+	reasonJagged    = "torch.jagged"
 	reasonRecords   = "structured dtype"
 	reasonObjects   = "object dtype"
 )

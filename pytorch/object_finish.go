@@ -132,7 +132,7 @@ func (l *loader) members(o *nested.Opaque) nested.Value {
 	if packed, ok := scriptState(o); ok {
 		return packed
 	}
-	if m, ok := o.State.(*nested.Map); ok && isModule(m) {
+	if m, ok := moduleState(o.State); ok {
 		o.Reason = reasonModule
 		return moduleMembers(m)
 	}
@@ -251,6 +251,17 @@ func join(all, more *nested.Map, name string) {
 		}
 	}
 	_ = fillMap(all, more) // keys of a map are hashable
+}
+
+// moduleState finds the state of an nn.Module, which may be the dict of a state
+// that has room for slots too.
+func moduleState(state nested.Value) (*nested.Map, bool) {
+	if list, ok := state.(*nested.List); ok {
+		dict, _, _ := slotState(list)
+		return dict, dict != nil && isModule(dict)
+	}
+	m, ok := state.(*nested.Map)
+	return m, ok && isModule(m)
 }
 
 // isModule reports whether a state is that of an nn.Module

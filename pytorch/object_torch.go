@@ -1,6 +1,7 @@
 package pytorch
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,6 +55,7 @@ var torchCalls = map[string]callFunc{
 	"torch.serialization._get_layout": newLayout,
 	"torch.storage._load_from_bytes":  loadFromBytes,
 
+	"torch._dynamo.eval_frame.OptimizedModule":          newCompiledModule,
 	"torch.fx.graph_module.reduce_graph_module":         newGraphModule(0),
 	"torch.fx.graph_module.reduce_package_graph_module": newGraphModule(1),
 	"torch.fx.graph_module.reduce_deploy_graph_module":  newGraphModule(0),
@@ -75,6 +77,23 @@ func newGraphModule(at int) callFunc {
 		o.State = body
 		return o, true
 	}
+}
+
+// newCompiledModule is what torch.compile returns, a class that is called with
+// the module and how it is compiled (torch/_dynamo/eval_frame.py). Its state dict
+// has the module's under _orig_mod.
+func newCompiledModule(l *loader, args []nested.Value) (nested.Value, bool) {
+	if len(args) == 0 {
+		return nil, false
+	}
+	if m, ok := args[0].(*nested.Opaque); !ok || m.Reason == reasonCall {
+		return nil, false
+	}
+	o := l.opaque("torch._dynamo.eval_frame.OptimizedModule", reasonModule, nested.NewList("tuple", slices.Clone(args)...))
+	members := nested.NewMap("dict")
+	_ = members.Set(nested.String("_orig_mod"), args[0]) // text is hashable
+	o.Members = members
+	return o, true
 }
 
 // newDevice is called with a type and an index or not, or with both in one text.

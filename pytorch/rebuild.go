@@ -70,27 +70,37 @@ func isTrue(v nested.Value) bool {
 }
 
 // dense lays a tensor out from (storage, offset, size, stride) as torch gives
-// them. It is false when the arguments are of other types.
+// them. It is false without a storage.
 func (l *loader) dense(args []nested.Value, d tensor.DType, conj, neg bool) (*nested.Tensor, bool) {
 	e, ok := storageOf(args[0])
-	offset, isInt := args[1].(nested.Int)
-	if !ok || !isInt {
+	if !ok {
 		return nil, false
 	}
 	if d == tensor.Invalid {
 		d = e.ref.DType
 	}
-	var ok2 bool
-	l.shape, ok = appendInts(l.shape[:0], args[2])
-	l.strides, ok2 = appendInts(l.strides[:0], args[3])
-	if !ok || !ok2 {
-		return nil, false
-	}
-	t := l.overDims(d, l.shape)
-	if t == nil { // the maker copies what it keeps, so that the scratch can serve again
+	offset, isInt := args[1].(nested.Int)
+	var isShape, isStrides bool
+	l.shape, isShape = appendInts(l.shape[:0], args[2])
+	l.strides, isStrides = appendInts(l.strides[:0], args[3])
+	var t *tensor.Tensor
+	if !isInt || !isShape || !isStrides {
+		t = tensor.Unavailable(d, nil, noGeometry(args[1:4]))
+	} else if t = l.overDims(d, l.shape); t == nil { // the maker copies what it keeps, so that the scratch can serve again
 		t = e.lay(&l.maker, tensor.Spec{DType: d, Shape: l.shape, Strides: l.strides, Offset: int64(offset), Conj: conj, Neg: neg})
 	}
 	return l.newTensor(nested.Tensor{Tensor: t, Class: classTensor, Device: e.ref.Device}), true
+}
+
+// noGeometry is the fault of a tensor over a storage whose place in it nobody
+// can tell.
+func noGeometry(args []nested.Value) error {
+	var parts []string
+	for _, a := range args {
+		parts = append(parts, nested.Repr(a))
+	}
+	return fault.New(fault.Malformed, "a tensor with offset, sizes and strides "+strings.Join(parts, ", ")).
+		Needs("numbers of 64 bits", damaged)
 }
 
 // newTensor cuts a node from a block of them. Blocks are small, so that a tensor

@@ -7,6 +7,8 @@ var sparseCalls = map[string]callFunc{
 	"torch._utils._rebuild_sparse_tensor":     rebuildSparse,
 	"torch._utils._rebuild_sparse_csr_tensor": rebuildSparse,
 	"torch._utils._rebuild_nested_tensor":     rebuildNested,
+
+	"torch.nested._internal.nested_tensor._rebuild_njt": rebuildJagged,
 }
 
 // sparseParts are the components of each layout, in the order of the arguments.
@@ -55,6 +57,34 @@ func rebuildNested(l *loader, args []nested.Value) (nested.Value, bool) {
 	if !ok {
 		return nil, false
 	}
+	return o, true
+}
+
+// rebuildJagged is _rebuild_njt(constructor_kwargs): values and offsets, lengths
+// where rows have gaps between them, and what is no data.
+func rebuildJagged(l *loader, args []nested.Value) (nested.Value, bool) {
+	if len(args) != 1 {
+		return nil, false
+	}
+	kwargs, ok := args[0].(*nested.Map)
+	if !ok {
+		return nil, false
+	}
+	var names []string
+	var parts []nested.Value
+	for _, name := range []string{"values", "offsets", "lengths"} {
+		v, _ := kwargs.Lookup(name)
+		if _, isTensor := v.(*nested.Tensor); isTensor {
+			names, parts = append(names, name), append(parts, v)
+		} else if name != "lengths" {
+			return nil, false
+		}
+	}
+	o, ok := l.components(reasonJagged, names, parts)
+	if !ok {
+		return nil, false
+	}
+	o.State = kwargs
 	return o, true
 }
 

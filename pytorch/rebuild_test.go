@@ -376,3 +376,17 @@ func checkKept(t *testing.T, name string, data []byte) {
 		t.Errorf("%s: the tensor is lost", name)
 	}
 }
+
+// TestNoGeometry holds that a tensor whose place in its storage nobody can tell is
+// a row that says so, not an object of some call.
+func TestNoGeometry(t *testing.T) {
+	for name, args := range map[string]tup{
+		"a size beyond 64 bits": {0, tup{raw("L1180591620717411303424L\n")}, tup{1}}, "a size of text": {0, "8", tup{1}}, "a stride of a float": {0, tup{8}, tup{1.0}}, "no offset": {nil, tup{8}, tup{1}},
+	} {
+		v := mustLoad(t, reduce{cls("torch._utils _rebuild_tensor_v2"), append(append(tup{storage(8)}, args...), false, nil)})
+		tn, ok := v.(*nested.Tensor)
+		if !ok || tn.DType() != tensor.F32 || !errors.Is(tn.Err(), fault.ErrMalformed) {
+			t.Errorf("%s: %#v", name, v)
+		}
+	}
+}

@@ -96,6 +96,9 @@ def dtype_name(dtype):
 
 def key_text(key):
     """A key's part of a flat name: text and numbers as they are, classes as module.Name, else Python's spelling."""
+    if isinstance(key, enum.Enum):  # some versions of Python pickle a member by its name, others by its value
+        by_name = key.__reduce_ex__(2)[0] is getattr
+        return key_text(type(key)) + (".%s" % key.name if by_name else "(%r)" % key.value)
     if isinstance(key, str):
         return key
     if isinstance(key, type):
@@ -141,7 +144,7 @@ def scalar(value):
         return "hex:" + value.hex(), kind.__name__
     if kind is complex:
         return str(value), "complex"
-    if kind in (torch.dtype, torch.device, torch.layout):
+    if kind in (torch.dtype, torch.device, torch.layout, torch.memory_format):
         return str(value), kind.__name__
     if isinstance(value, numpy.generic) and value.dtype.name in NUMPY_DTYPES:
         return scalar(value.item())
@@ -316,6 +319,10 @@ class Walk:
         parts = [{"shape": list(part.shape), "sha256": digest(packed(part))} for part in value.unbind()]
         self.opaque.append({"path": flat(keys), "class": "nested"})
         self.nested.append({"name": flat(keys), "dtype": dtype_name(value.dtype), "parts": parts})
+        jagged = value.layout != torch.strided
+        for part in ("values", "offsets") if jagged else ("values", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets"):
+            name = part.replace("_nested_tensor_", "").replace("size", "sizes")
+            self.component(getattr(value, part)(), flat(keys) + "#" + name)
 
     def rows(self):
         """The walk as the JSON of one file; empty parts are left out."""

@@ -4,7 +4,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "generators"))
 import torch
-from fixture import Case, module, ramp
+from fixture import Case, TORCH2, module, ramp
 from torch import nn
 
 
@@ -33,11 +33,25 @@ class Hooked(nn.Module):
         return self.inner(x)
 
 
+class Stateful(nn.Module):
+    """A module whose state has room for slots, of which there are none."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 1)
+
+    def __getstate__(self):
+        return self.__dict__, None
+
+    def __setstate__(self, state):
+        self.__dict__.update(state[0])
+
+
 def with_norms():
     return nn.ModuleDict({"weight_norm": nn.utils.weight_norm(nn.Linear(2, 2)), "spectral": nn.utils.spectral_norm(nn.Linear(2, 2))})
 
 
-module("mymodel.net", Net, Hooked)
+module("mymodel.net", Net, Hooked, Stateful)
 torch.manual_seed(2)
 more = {"more_values": True, "more_opaque": True}
 case = Case(__file__)
@@ -56,4 +70,7 @@ path = case.save("quantized", torch.ao.quantization.quantize_dynamic(nn.Sequenti
 want = case.files[path.name]
 want["tensors"] = [row for row in want["tensors"] if row["name"] not in ("0.scale", "0.zero_point")]  # numbers in the pickle
 want["values"].update({"0.scale": 1.0, "0.zero_point": 0})
+case.save("stateful", Stateful(), flags=more)
+if TORCH2:  # torch 1.13 does not compile
+    case.save("compiled", torch.compile(nn.Linear(2, 1), backend="eager"), flags=more)
 case.finish()

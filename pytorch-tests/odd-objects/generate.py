@@ -94,6 +94,7 @@ case.save("dates", {"day": datetime.date(2024, 2, 29), "time": datetime.datetime
           flags={"more_opaque": True})
 case.save("paths", {"posix": pathlib.PurePosixPath("/data/run 1"), "relative": pathlib.PurePosixPath("a/b.pt"), "here": pathlib.PosixPath("x"),
                     "windows": pathlib.PureWindowsPath("C:\\data\\x"), "model": weights}, flags={"more_opaque": True})
+case.save("enum_keys", {"parts": {Color.RED: ramp(1), Color.BLUE: ramp(2)}, "counts": {Level.LOW: 1}}, flags={"more_opaque": True})
 case.save("enums", {"red": Color.RED, "blue": Color.BLUE, "low": Level.LOW, "mode": Mode.R | Mode.W, "model": weights}, flags={"more_opaque": True,
           "more_values": True})
 case.save("numbers", {"decimal": decimal.Decimal("1.50"), "fraction": fractions.Fraction(1, 3), "uuid": uuid.UUID(int=5), "range": range(2, 9, 3),

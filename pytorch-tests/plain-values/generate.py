@@ -28,6 +28,9 @@ case.save("torch_values", {
     "devices": [torch.device("cuda:0"), torch.device("cpu"), torch.device("cuda"), torch.device("meta")],
     "layouts": [torch.strided, torch.sparse_coo, torch.sparse_csr], "sizes": [torch.Size([2, 3]), torch.Size([])],
     "shapes": collections.OrderedDict(w=torch.Size([4]))})
+for protocol in (4, 5):  # torch cannot save them in lower ones
+    case.save("memory_formats_protocol%d" % protocol, {"formats": [
+        torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d], "w": ramp(1)}, pickle_protocol=protocol)
 # Every name that torch.load(weights_only=True) knows by itself, as a value.
 names = torch._weights_only_unpickler._get_allowed_globals()
 case.save("globals", {name: value for name, value in names.items()
