@@ -53,6 +53,21 @@ func ExampleMover() {
 	// Output: 8 <nil>
 }
 
+// A report prints the plan that was run, and what that took.
+func ExampleReport_String() {
+	var layer struct{ Weight, Bias []float32 }
+	report, err := serde.Unmarshal(context.Background(), stateOf("weight", "bias"), &layer)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(report)
+	// Output:
+	// copy  weight  float32 [2]  → Weight  []float32
+	// copy  bias    float32 [2]  → Bias    []float32
+	// 2 applied, 0 mismatched, 0 missing, 0 unexpected, 0 ignored; 16 B in fields, 16 B peak
+	// 16 B read, 16 B copied, 0 B aliased; checksums: 0 verified, 0 unverified, 2 absent
+}
+
 // Precision converts what Marshal writes; Encode says how a type is written.
 func ExamplePrecision() {
 	type label string

@@ -75,6 +75,19 @@ func (p *Plan) totals() string {
 	return s
 }
 
+// String returns the plan's table, and a line on what the run read, copied and checked.
+func (r *Report) String() string {
+	s := fmt.Sprintf("%s read, %s copied, %s aliased; checksums: %d verified, %d unverified, %d absent",
+		bytesText(r.Read), bytesText(r.Copied), bytesText(r.Aliased), r.Checks.Verified, r.Checks.Unverified, r.Checks.Absent)
+	if r.Checks.Failed > 0 {
+		s += fmt.Sprintf(", %d failed", r.Checks.Failed)
+	}
+	if r.Overflow > 0 {
+		s += fmt.Sprintf("; %d numbers too large for their fields", r.Overflow)
+	}
+	return r.Plan.String() + s + "\n"
+}
+
 // bytesText prints a size in the binary unit that keeps it short.
 func bytesText(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
