@@ -387,7 +387,7 @@ func (m *matcher) list(dst reflect.Value, p place, flags rules.Flags) error {
 	indexes := m.indexes(p)
 	if len(indexes) == 0 && !m.useEmpty(p) {
 		if !m.isNone(p) {
-			m.absent(p, t, "a list")
+			m.absent(p, t, need(t))
 		}
 		return nil
 	}
@@ -405,6 +405,14 @@ func (m *matcher) list(dst reflect.Value, p place, flags rules.Flags) error {
 	}
 	m.plan.commit = append(m.plan.commit, func() { dst.Set(fresh) })
 	return nil
+}
+
+// need says what a slice of type t is filled from.
+func need(t reflect.Type) string {
+	if t.Elem().Kind() == reflect.Int || t.Elem().Kind() == reflect.Uint {
+		return "a list; a tensor of integers goes into a []" + t.Elem().Kind().String() + "64"
+	}
+	return "a list"
 }
 
 func (m *matcher) gaps(flags rules.Flags) string {

@@ -80,10 +80,7 @@ func setScalar(dst reflect.Value, v nested.Value) (wrong string) {
 	case nested.Float:
 		return setFloat(dst, float64(v))
 	case nested.Complex:
-		if dst.CanComplex() {
-			dst.SetComplex(complex128(v))
-			return ""
-		}
+		return setComplex(dst, complex128(v))
 	case nested.Bool:
 		if dst.Kind() == reflect.Bool {
 			dst.SetBool(bool(v))
@@ -155,6 +152,8 @@ func setFloat(dst reflect.Value, f float64) string {
 	switch {
 	case smallFloat(dst.Type()):
 		return "need a tensor of one element"
+	case dst.Kind() == reflect.Float32 && overflows(f):
+		return "a number beyond the type's range"
 	case dst.CanFloat():
 		dst.SetFloat(f)
 		return ""
@@ -164,6 +163,21 @@ func setFloat(dst reflect.Value, f float64) string {
 		return "a float that is no exact integer"
 	default:
 		return setInt(dst, int64(f))
+	}
+}
+
+// overflows reports whether a finite number becomes infinite in 32 bits.
+func overflows(f float64) bool { return math.IsInf(float64(float32(f)), 0) && !math.IsInf(f, 0) }
+
+func setComplex(dst reflect.Value, c complex128) string {
+	switch {
+	case !dst.CanComplex():
+		return "need a value of another type"
+	case dst.Kind() == reflect.Complex64 && (overflows(real(c)) || overflows(imag(c))):
+		return "a number beyond the type's range"
+	default:
+		dst.SetComplex(c)
+		return ""
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"math/big"
 	"os"
 	"reflect"
@@ -220,6 +221,18 @@ func TestScalarsFromValuesAndTensors(t *testing.T) {
 		"step", pack([]int64{12}, []int{}...), "flag", pack([]bool{true}), "none", nested.None{}), &got)
 	same(t, "scalars", got, scalars{I: -3, I8: -128, U: 4, F: 0.25, F32: 2, B: true, S: "text", C: 1 + 2i, Big: huge, D: "torch.float16",
 		Step: 12, Flag: true, LR: 0.5, Name: "no name", On: true, N: 16, U64: 1<<64 - 1})
+}
+
+// What every writer of JSON spells the largest float32 as is a little beyond it.
+func TestNumbersAtTheEndOfAType(t *testing.T) {
+	type ends struct {
+		Max, Inf float32
+		C        complex64
+	}
+	inf := math.Inf(1)
+	var got ends
+	fillIn(t, dict("max", 3.4028235e38, "inf", inf, "c", nested.Complex(complex(0, -inf))), &got)
+	same(t, "ends", got, ends{math.MaxFloat32, float32(inf), complex64(complex(0, -inf))})
 }
 
 func TestListsOfScalars(t *testing.T) {
@@ -454,6 +467,10 @@ func TestMismatches(t *testing.T) {
 			A *tensor.Tensor `torch:", shape 3"`
 		}{}, dict("a", counted(0, 2)), "need shape [3]"},
 		{"a map where a list is", &struct{ A *nested.Map }{}, dict("a", []any{1}), "need a *nested.Map"},
+		{"a number beyond a float32", &struct{ A float32 }{}, dict("a", 3.5e38), "beyond the type's range"},
+		{"a number beyond a complex64", &struct{ A complex64 }{}, dict("a", nested.Complex(complex(0, -1e300))), "beyond the type's range"},
+		{"a complex number as a real one", &struct{ A float64 }{}, dict("a", nested.Complex(1i)), "another type"},
+		{"a tensor as ints of no set size", &struct{ A []int }{}, dict("a", pack([]int64{1})), "goes into a []int64"},
 		{"a tensor where a list is wanted", &struct{ A []affine }{}, dict("a", counted(0, 1)), "need a list"},
 		{"a gap", &struct{ A []affine }{}, dict("a.0.weight", counted(0, 1), "a.2.weight", counted(0, 1)), "index 1 is absent"},
 		{"an operation that does not fit", &struct {
