@@ -9,6 +9,7 @@ import (
 
 	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/record/meta"
 )
 
 // indexFormat is the index.json that save_pretrained of Hugging Face's
@@ -25,8 +26,16 @@ func (indexFormat) Sniff(head []byte, src checkpoint.Source) bool {
 	return neighbours && looksLikeIndex(head)
 }
 
+// looksLikeIndex reports whether a file begins as an index does: a JSON object with
+// a weight_map, or with the text of a record in its metadata, behind which the
+// weight_map can be far away.
 func looksLikeIndex(head []byte) bool {
-	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) && bytes.Contains(head, []byte(`"weight_map"`))
+	const space = " \t\r\n"
+	rest, isObject := bytes.CutPrefix(bytes.TrimLeft(head, space), []byte("{"))
+	if !isObject || bytes.Contains(head, []byte(`"weight_map"`)) {
+		return isObject
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(rest, space), []byte(`"metadata"`)) && bytes.Contains(head, []byte(`"`+meta.KeyIndexText+`"`))
 }
 
 // Open reads the index and the metadata of every shard that it names.

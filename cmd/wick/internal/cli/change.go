@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -67,6 +69,44 @@ func (f *changeFlags) sets() ([]*rules.Set, error) {
 	}
 	return f.addCast(sets)
 }
+
+// spelled is a statement as the flag says it that it comes from, and as it is if it is
+// from a rule file.
+func (f *changeFlags) spelled(statement string) string {
+	for _, filter := range []struct {
+		flag  string
+		texts []string
+		drop  bool
+	}{{"--include", f.include, false}, {"--exclude", f.exclude, true}} {
+		var set rules.Set
+		if err := addFilter(&set, filter.texts, filter.drop); err == nil && isOnly(&set, statement) {
+			return filter.flag + " " + strings.Join(quoted(filter.texts), " "+filter.flag+" ")
+		}
+	}
+	for _, text := range f.rename {
+		if set, err := rules.Parse("--rename", "rename "+text); err == nil && isOnly(set, statement) {
+			return "--rename " + quoted([]string{text})[0]
+		}
+	}
+	return statement
+}
+
+func isOnly(set *rules.Set, statement string) bool {
+	return len(set.Statements) == 1 && set.Statements[0].String() == statement
+}
+
+// quoted are texts as a shell takes them.
+func quoted(texts []string) []string {
+	out := slices.Clone(texts)
+	for i, text := range out {
+		if strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune("._/-", r) && !isWordRune(r) }) || text == "" {
+			out[i] = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+		}
+	}
+	return out
+}
+
+func isWordRune(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // addKey takes a flat name as it is, or an exact path.
 func (f *changeFlags) addKey(set *rules.Set) error {

@@ -117,7 +117,7 @@ func (a *app) convert(ctx context.Context, f *convertFlags, in, out string) erro
 	if err != nil {
 		return err
 	}
-	if err := a.checkPlan(c, v); err != nil {
+	if err := a.checkPlan(c, v, &f.change.changeFlags); err != nil {
 		return err
 	}
 	stats, err := a.write(ctx, v, out)
@@ -218,13 +218,13 @@ func localOutput(out string) error {
 }
 
 // unmatchedTexts says what rules match nothing, and which names they may mean.
-func unmatchedTexts(reports []*rules.Report, names []string) []string {
+func unmatchedTexts(reports []*rules.Report, names []string, flags *changeFlags) []string {
 	var statements, texts []string
 	for _, r := range reports {
 		statements = append(statements, r.Unmatched...)
 	}
 	for _, statement := range statements {
-		text := "nothing in the file matches: " + statement
+		text := "nothing in the file matches: " + flags.spelled(statement)
 		if words := strings.Fields(statement); len(words) > 1 {
 			name := strings.Trim(words[1], `"`)
 			if near := nearestEnd(name, names); near != "" {
@@ -259,8 +259,8 @@ func nearestEnd(name string, names []string) string {
 }
 
 // checkPlan warns of flags that did nothing and refuses to write nothing.
-func (a *app) checkPlan(c *checkpoint.Checkpoint, v *wick.Conversion) error {
-	said := unmatchedTexts(v.Rules, c.Names())
+func (a *app) checkPlan(c *checkpoint.Checkpoint, v *wick.Conversion, flags *changeFlags) error {
+	said := unmatchedTexts(v.Rules, c.Names(), flags)
 	if v.Output.Report.Tensors == 0 && c.Len() > 0 {
 		return fault.New(fault.NotFound, "no tensor is left to write").In(c.Info.Name).Needs("", strings.Join(said, "; "))
 	}
@@ -292,9 +292,7 @@ func (a *app) reportConversion(f *convertFlags, in, out string, v *wick.Conversi
 		a.warn("the output is one file, which one part writes; --shard-size makes several")
 	}
 	text := fmt.Sprintf("%s: %s, %s, %s", fault.Clean(out, maxName), v.Format, human.Plural(r.Tensors, "tensor"), human.Bytes(r.Bytes))
-	if n := len(v.Output.Files); n > 1 {
-		text += " in " + human.Count(n) + " files"
-	}
+	text += shardsText(v.Output.Files)
 	if f.part.option != nil {
 		text += fmt.Sprintf("; part %s wrote %s", f.part.String(), human.Plural(len(v.Files()), "file"))
 	}
@@ -306,7 +304,7 @@ func (a *app) reportConversion(f *convertFlags, in, out string, v *wick.Conversi
 	}
 	if n := len(r.LeftOut); n > 0 {
 		why := "which the format has no room for"
-		if v.Format == "safetensors" && len(v.Output.Files) == 1 {
+		if v.Format == "safetensors" && f.part.option == nil {
 			why = "which need --record"
 			if n == 1 {
 				why = "which needs --record"
@@ -316,6 +314,16 @@ func (a *app) reportConversion(f *convertFlags, in, out string, v *wick.Conversi
 	}
 	a.note(text)
 	return nil
+}
+
+// shardsText says in how many shards an output is, and which file lists them; "" for
+// one file.
+func shardsText(files []checkpoint.OutputFile) string {
+	i := slices.IndexFunc(files, func(f checkpoint.OutputFile) bool { return f.Index })
+	if i < 0 {
+		return ""
+	}
+	return " in " + human.Plural(len(files)-1, "shard") + ", which " + fault.Clean(files[i].Name, maxName) + " lists"
 }
 
 // leftOut names the first few values that the format could not hold; what has no

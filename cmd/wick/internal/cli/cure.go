@@ -58,7 +58,7 @@ func inFlags(cure string, has func(flag string) bool) string {
 		m := ruleText().FindStringSubmatch(rule)
 		text := map[string]string{"drop": "--exclude", "rename": "--rename"}[m[1]]
 		if m[2] != "" {
-			text += " '" + strings.ReplaceAll(m[2], "'", `'\''`) + "'"
+			text += " " + quoted([]string{m[2]})[0]
 		}
 		return flag(text)
 	})

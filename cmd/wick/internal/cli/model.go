@@ -119,7 +119,7 @@ func (a *app) change(ctx context.Context, c *checkpoint.Checkpoint, sets []*rule
 	if err != nil {
 		return nil, err
 	}
-	for _, text := range unmatchedTexts(reports, c.Names()) {
+	for _, text := range unmatchedTexts(reports, c.Names(), &f.changeFlags) {
 		a.warn(text)
 	}
 	return changed, nil

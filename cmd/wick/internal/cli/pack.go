@@ -81,7 +81,7 @@ func (a *app) pack(ctx context.Context, f *packFlags, in, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.checkPlan(c, v); err != nil {
+	if err := a.checkPlan(c, v, &f.change); err != nil {
 		return err
 	}
 	text, err := g.text(v.Output.Report)

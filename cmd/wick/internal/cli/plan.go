@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -59,6 +60,7 @@ type planned struct {
 	file    string
 	root    nested.Value // after the rules, nil if they failed
 	rules   *rules.Report
+	flags   *changeFlags // that rules came from
 	err     error // why the rules failed
 	entries []rules.Entry
 
@@ -73,7 +75,7 @@ func (a *app) plan(ctx context.Context, f *planFlags, file string) error {
 		return err
 	}
 	set := rules.Merge(sets...)
-	p := &planned{file: remote.Redact(file)}
+	p := &planned{file: remote.Redact(file), flags: &f.change}
 	if f.file != "" {
 		if p.typ, err = gen.ReadStruct(f.file, f.typ); err != nil {
 			return err
@@ -172,7 +174,7 @@ func (a *app) plannedTables(p *planned) error {
 		t.head[2] = "IS"
 		a.ruleRows(&t, p)
 	}
-	if err := t.print(a.streams); err != nil {
+	if err := cmp.Or(t.print(a.streams), a.unmatchedTable(p)); err != nil {
 		return err
 	}
 	a.line(a.paint(verdict.style, verdict.text) + ": " + p.totals())
@@ -228,7 +230,6 @@ func (a *app) structRows(t *table, p *planned, narrow bool) {
 			t.add(mark, cell{nameOrEmpty(r.Name), bold}, cell{from, cyan}, cell{field, plain}, cell{to, cyan}, cell{fault.Clean(note, maxName), yellow})
 		}
 	}
-	a.unmatchedRows(t, p)
 }
 
 // narrowNote says in a note what has no column on a narrow terminal, where that
@@ -271,7 +272,6 @@ func (a *app) ruleRows(t *table, p *planned) {
 	for _, name := range p.rules.Dropped {
 		t.add(cell{"dropped", yellow}, cell{nameOrEmpty(name), bold}, cell{}, cell{}, cell{}, cell{})
 	}
-	a.unmatchedRows(t, p)
 }
 
 func changesTo(changes []rules.Change) map[string][]string {
@@ -305,10 +305,14 @@ func cameFrom(name string, renamed, made map[string][]string) (mark cell, from s
 	return mark, "← " + strings.Join(names, " + ")
 }
 
-func (a *app) unmatchedRows(t *table, p *planned) {
+// unmatchedTable says which rules match nothing. It is a table of its own: a rule is
+// no name, and would take the room of names.
+func (a *app) unmatchedTable(p *planned) error {
+	t := table{wrap: true}
 	for _, statement := range p.rules.Unmatched {
-		t.add(cell{"unmatched", red}, cell{fault.Clean(statement, maxName), bold}, cell{}, cell{}, cell{}, cell{"this rule matches nothing", yellow})
+		t.add(cell{"unmatched", red}, cell{fault.Clean(p.flags.spelled(statement), maxName) + ": matches nothing", bold})
 	}
+	return t.print(a.streams)
 }
 
 // json is the plan for programs.

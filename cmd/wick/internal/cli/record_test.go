@@ -60,3 +60,27 @@ func TestDamagedRecordsNameFileAndTensor(t *testing.T) {
 		})
 	}
 }
+
+// A record in shards is read by its index, however far behind the record's text the
+// names stand in it, and by its folder.
+func TestRecordInShardsIsRead(t *testing.T) {
+	const in = fixtures + "/demo-resnet/demo-resnet-torch2.15.pt"
+	dir := t.TempDir()
+	got := runFiles(t, "convert", "--record", "--shard-size", "10KB", in, filepath.Join(dir, "r.safetensors"))
+	if got.code != 0 || !strings.Contains(got.err, "in 6 shards, which r.safetensors.index.json lists\n") {
+		t.Fatalf("exit %d, %s", got.code, got.err)
+	}
+	for _, name := range []string{dir, filepath.Join(dir, "r.safetensors.index.json")} {
+		if got := runFiles(t, "verify", in, name); got.code != 0 {
+			t.Errorf("%s: exit %d, %s", name, got.code, got.err)
+		}
+		if got := runFiles(t, "tree", "--depth", "1", name); !strings.Contains(got.out, "── arch = 'resnet18'\n") {
+			t.Errorf("%s: exit %d, %s%s", name, got.code, got.out, got.err)
+		}
+	}
+	// Without --record the values are left out, and the flag is named.
+	got = runFiles(t, "convert", "--shard-size", "10KB", in, filepath.Join(t.TempDir(), "p.safetensors"))
+	if got.code != 0 || !strings.Contains(got.err, "left out 12 other values, which need --record: epoch") {
+		t.Errorf("exit %d, %s", got.code, got.err)
+	}
+}
