@@ -31,7 +31,7 @@ func (f *changeFlags) register(flags *pflag.FlagSet) {
 	f.registerKey(flags)
 	flags.StringArrayVar(&f.include, "include", nil, "keep only the tensors that match `pattern`, or lie below a match")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out the tensors that match `pattern`, or lie below a match")
-	flags.StringArrayVar(&f.rename, "rename", nil, "`'OLD -> NEW'`: a pattern with {captures}, or /regular expression/ and its replacement")
+	flags.StringArrayVar(&f.rename, "rename", nil, "name tensors anew, as `'OLD -> NEW'` says: OLD is a pattern with {captures}, or a /regular expression/")
 	flags.StringArrayVar(&f.rules, "rules", nil, "apply a rule `file`, or the set of rules of that name")
 	flags.StringVar(&f.dtype, "dtype", "", "convert tensors of floats to this `dtype`, such as float16")
 }

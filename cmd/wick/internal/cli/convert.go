@@ -57,7 +57,7 @@ func newConvert(a *app) *cobra.Command {
 	f.change.register(flags)
 	flags.BoolVar(&f.record, "record", false, "keep all values, and checksums, in OUT too: a record, as .cbor and .json are always")
 	flags.Var(&f.shardSize, "shard-size", "split the output into files of at most this `size`, with an index")
-	flags.Var(&f.part, "part", "write only the shards of part `I/N`, or after all parts the \"index\"")
+	flags.Var(&f.part, "part", "write only the shards of part `I/N`; when all parts are there, --part index writes the index")
 	flags.Var(&f.maxMemory, "max-memory", "the `size` in which bytes are moved, the program counted in; more than a few thousand names take memory beside it (default 32MiB)")
 	flags.BoolVar(&f.fsync, "fsync", false, "return only when the disk has the bytes")
 	flags.BoolVar(&f.salvage, "salvage", false, "go on over wrong checksums and say which")

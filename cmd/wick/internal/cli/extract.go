@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/wick-ml/wick/checkpoint"
+	"github.com/wick-ml/wick/cmd/wick/internal/human"
 	"github.com/wick-ml/wick/cmd/wick/internal/listing"
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/rules"
 	"github.com/wick-ml/wick/tensor"
 )
 
@@ -76,6 +78,9 @@ func (a *app) extract(ctx context.Context, f *extractFlags, file string, name ta
 	err = namedSum(a.writeLayout(ctx, f, layout, c), c)
 	if fault.KindOf(err) == fault.Mismatch { // values that the dtype cannot hold
 		return listing.Locate(err, l.File, row.Name())
+	}
+	if err == nil && f.output != "-" {
+		a.note(fault.Clean(f.output, maxName) + ": " + f.to + ", " + rules.Describe(t) + ", " + human.Bytes(t.Bytes()))
 	}
 	return err
 }

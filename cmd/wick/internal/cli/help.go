@@ -38,6 +38,12 @@ func strictCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
+			cmd.Use = "completion SHELL"
+			cmd.Short = "Print a script that completes command lines in a shell"
+			cmd.Long = "completion prints a script by which a shell completes wick's command lines. The help of each shell's own says\n" +
+				"where such scripts go: wick help completion bash."
+			cmd.Example = "  source <(wick completion bash)\n  wick completion fish > ~/.config/fish/completions/wick.fish"
+			cmd.DisableFlagsInUseLine = true
 			cmd.Args = cobra.ArbitraryArgs
 			cmd.RunE = completionRun
 		}
@@ -88,7 +94,7 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 			b.WriteString(strings.Join(wrapShell(line, width), "\n") + "\n")
 		}
 	}
-	usage := strings.Join(wrap(usageLine(cmd), width-6), "\n      ")
+	usage := strings.ReplaceAll(strings.Join(wrap(wholeBrackets(usageLine(cmd)), width-6), "\n      "), noBreak, " ")
 	b.WriteString("\n" + a.paint(bold, "Usage") + "\n  " + usage + "\n")
 	if cmd.HasAvailableSubCommands() {
 		b.WriteString("\n" + a.paint(bold, "Commands") + "\n" + wrapText(subcommands(cmd), width))
@@ -112,6 +118,27 @@ func (a *app) helpWidth() int {
 
 // usualWidth is the columns of whatever is no terminal.
 const usualWidth = 80
+
+const noBreak = "\u00a0"
+
+// wholeBrackets keeps the words of a bracket on one line.
+func wholeBrackets(usage string) string {
+	var b strings.Builder
+	depth := 0
+	for _, r := range usage {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case r == ' ' && depth > 0:
+			b.WriteString(noBreak)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
 
 func usageLine(cmd *cobra.Command) string {
 	if !cmd.HasParent() {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,8 +22,11 @@ import (
 func newInfo(a *app) *cobra.Command {
 	var json bool
 	cmd := &cobra.Command{
-		Use:     "info [--json] FILE",
-		Short:   "Say what a checkpoint is: writer, dtypes, totals, oddities",
+		Use:   "info [--json] FILE",
+		Short: "Say what a checkpoint is: writer, dtypes, totals, oddities",
+		Long: "info says what FILE is, from metadata alone: its format and writer, tensors by dtype, what is tied, strided, quantized or\n" +
+			"no tensor, which names a plain torch.load would import that are not known to be harmless, what convert would make of it,\n" +
+			"and how much lies below each top-level name.",
 		Example: "  wick info model.pt\n  wick info --json model.pt",
 		Args:    argCount(1, 1, "FILE"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.info(cmd.Context(), args[0], json) },
@@ -42,7 +46,7 @@ func (a *app) info(ctx context.Context, file string, json bool) error {
 		return err
 	}
 	sum := l.Summarize()
-	export := planExport(c)
+	export := planExport(c, &sum)
 	if json {
 		_, err = a.out.Write(append(infoJSON(c, &sum, export), '\n'))
 	} else {
@@ -61,12 +65,30 @@ type export struct {
 }
 
 // planExport plans a conversion to safetensors and moves nothing.
-func planExport(c *checkpoint.Checkpoint) export {
+func planExport(c *checkpoint.Checkpoint, sum *listing.Summary) export {
 	v, err := wick.PlanConversion(c, "out.safetensors")
+	if err == nil {
+		err = expanded(c.Limits(), sum)
+	}
 	if err != nil {
 		return export{err: err}
 	}
 	return export{report: &v.Output.Report}
+}
+
+// expanded is the error of tensors whose zero strides make more of the bytes that are
+// there than a run may deliver.
+func expanded(l checkpoint.Limits, sum *listing.Summary) error {
+	most := l.ExpandFloor
+	if sum.Stored > most/l.Expand {
+		most = l.Expand * min(sum.Stored, math.MaxInt64/l.Expand)
+	}
+	if sum.Bytes <= most {
+		return nil
+	}
+	e := fault.NewLimit("expansion", sum.Bytes, most)
+	e.Found = human.Bytes(sum.Bytes) + " made of " + human.Bytes(sum.Stored)
+	return e
 }
 
 func (e export) text() string {
@@ -74,10 +96,10 @@ func (e export) text() string {
 		f := describe(e.err)
 		text := "stops and writes nothing: " + f.Found
 		switch {
-		case f.Kind == fault.Collision:
-			text = "stops and writes nothing: " + f.Path + ": " + f.Found
-		case f.Path != "":
+		case f.Path != "" && f.Kind == fault.Unsupported:
 			text = "stops and writes nothing: " + f.Path + " is " + f.Found
+		case f.Path != "":
+			text = "stops and writes nothing: " + f.Path + ": " + f.Found
 		}
 		if f.Cure != "" {
 			text += " (" + f.Cure + ")"
@@ -235,7 +257,11 @@ func foreignNames(globals []checkpoint.Global) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return strings.Join(parts, "; ") + " (a plain torch.load would import them; wick scan tells more)"
+	what := "them"
+	if len(dangerous)+len(unknown) == 1 {
+		what = "it"
+	}
+	return strings.Join(parts, "; ") + " (a plain torch.load would import " + what + "; wick scan tells more)"
 }
 
 // notes says what is special about the tensors.

@@ -93,3 +93,15 @@ func TestInfoOfACollision(t *testing.T) {
 		}
 	}
 }
+
+// info foretells that convert refuses what expands too far, as it does.
+func TestInfoOfAnExpansion(t *testing.T) {
+	trees := map[string]nested.Value{"m.pt": mapOf(t, str("w"), strided(t, storage("data/0", 1), []int64{1 << 20, 1 << 10}, []int64{0, 0}, 0))}
+	got := runTrees(t.Context(), trees, "info", "m.pt")
+	if want := "convert   stops and writes nothing: 4.0 GiB made of 4 B (if you trust the file: --limit expansion=4294967296)\n"; got.code != 0 || !strings.Contains(got.out, want) {
+		t.Errorf("exit %d, got\n%s\nwant\n%s", got.code, got.out, want)
+	}
+	if got := runTrees(t.Context(), trees, "convert", "m.pt", filepath.Join(t.TempDir(), "m.safetensors")); got.code != 4 || !strings.Contains(got.err, "--limit expansion=4294967296") {
+		t.Errorf("exit %d, %s", got.code, got.err)
+	}
+}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -223,7 +222,7 @@ func (r *tensorLines) describe(s *tensor.Storage) {
 // marks says what is special about a row, but not again what its strides say.
 func marks(row *listing.Tensor, shared map[*tensor.Storage]bool, long bool) cell {
 	if kind := listing.RowKind(row.Err); kind != "" {
-		return cell{fmt.Sprintf("%s: %s", kind, fault.Clean(describe(row.Err).Error(), maxName)), red}
+		return cell{string(kind) + ": " + fault.Clean(found(describe(row.Err)), maxName), red}
 	}
 	if row.NoData() {
 		return cell{"no data", yellow}
@@ -287,7 +286,11 @@ func totals(l *listing.Listing, f *lsFlags) string {
 		text += ", " + human.Plural(sum.Elements, "element") + ", " + human.Bytes(sum.Bytes)
 	}
 	if more := others(sum); more != "" && !f.all {
-		text += "; " + more + " (--all shows them)"
+		what := "them"
+		if sum.Values+sum.Opaque == 1 {
+			what = "it"
+		}
+		text += "; " + more + " (--all shows " + what + ")"
 	}
 	return text
 }

@@ -61,7 +61,7 @@ type planned struct {
 	root    nested.Value // after the rules, nil if they failed
 	rules   *rules.Report
 	flags   *changeFlags // that rules came from
-	err     error // why the rules failed
+	err     error        // why the rules failed
 	entries []rules.Entry
 
 	typ  *gen.Struct // nil without --struct

@@ -155,7 +155,7 @@ func (a *app) pageFacts(c *checkpoint.Checkpoint, sum *listing.Summary) []report
 		{Name: "storages", Text: human.Count(sum.Storages) + ", " + human.Bytes(sum.Stored)},
 		{Name: "notes", Text: notes(sum)},
 		{Name: "also", Text: others(*sum)},
-		{Name: "convert", Text: planExport(c).text()},
+		{Name: "convert", Text: planExport(c, sum).text()},
 	}
 	name := "metadata" // of the file: its keys may be any words
 	for _, key := range sortedKeys(c.Info.Metadata) {

@@ -84,7 +84,7 @@ func (a *app) globalFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
 	f.StringVar(&a.color, "color", "auto", "colour `when`: auto, always, never")
 	f.StringArrayVar(&a.limits, "limit", nil, "raise a limit, as `name=value`; the error names it")
-	f.StringVar(&a.spool, "spool", "", "`folder` for a temporary file of an input - that cannot be read in order")
+	f.StringVar(&a.spool, "spool", "", "keep what an input - cannot give in order in a temporary file in this `folder`")
 	a.shards.register(f)
 }
 

@@ -70,7 +70,8 @@ func (a *app) tree(ctx context.Context, f *treeFlags, file string, patterns []st
 		}
 		a.treeJSON(l, root, f.depth)
 	} else {
-		a.printTree(f, a.paint(bold, fault.Clean(l.File, maxName)), root)
+		p := treePrinter{a, f, sharedStorages(l.Tensors)}
+		p.print(a.paint(bold, fault.Clean(l.File, maxName)), root)
 	}
 	if err := a.out.Flush(); err != nil {
 		return err
@@ -142,32 +143,38 @@ func (a *app) nodeJSON(b []byte, l *listing.Listing, n *outline.Node, level, dep
 // line prints a line; Flush reports what went wrong.
 func (a *app) line(text string) { _, _ = a.out.WriteString(text + "\n") }
 
-// printTree prints the tree of a file for people.
-func (a *app) printTree(f *treeFlags, file string, root *outline.Node) {
-	if text := listText(a, root); text != "" && !f.unfold {
-		a.line(file + text)
+// treePrinter prints the tree of a file for people.
+type treePrinter struct {
+	*app
+	flags  *treeFlags
+	shared map[*tensor.Storage]bool
+}
+
+func (p *treePrinter) print(file string, root *outline.Node) {
+	if text := p.listText(root); text != "" {
+		p.line(file + text)
 		return
 	}
-	a.line(file + rootText(a, root))
-	a.branches(f, root, "", 1)
+	p.line(file + p.rootText(root))
+	p.branches(root, "", 1)
 }
 
 // branches prints what is below a node. The recursion is bounded by
 // [outline.MaxDepth].
-func (a *app) branches(f *treeFlags, n *outline.Node, indent string, level int) {
+func (p *treePrinter) branches(n *outline.Node, indent string, level int) {
 	for i, kid := range n.Kids {
 		fork, below := "├── ", "│   "
 		if i == len(n.Kids)-1 {
 			fork, below = "└── ", "    "
 		}
-		name := a.paint(dim, indent+fork) + a.paint(bold, nameOrEmpty(kid.Label()))
-		if text := listText(a, kid); text != "" && !f.unfold {
-			a.line(name + text)
+		name := p.paint(dim, indent+fork) + p.paint(bold, nameOrEmpty(kid.Label()))
+		if text := p.listText(kid); text != "" {
+			p.line(name + text)
 			continue
 		}
-		a.line(name + nodeText(a, kid, level == f.depth))
-		if level != f.depth {
-			a.branches(f, kid, indent+below, level+1)
+		p.line(name + p.nodeText(kid, level == p.flags.depth))
+		if level != p.flags.depth {
+			p.branches(kid, indent+below, level+1)
 		}
 	}
 }
@@ -179,10 +186,10 @@ const (
 	fewValues = 8
 )
 
-// listText is a list of plain values on one line, "" for anything else and for a
-// short list of long values.
-func listText(a *app, n *outline.Node) string {
-	if !n.IsList() {
+// listText is a list of plain values on one line, "" for anything else, for a short
+// list of long values and where all is to be shown.
+func (p *treePrinter) listText(n *outline.Node) string {
+	if p.flags.unfold || !n.IsList() {
 		return ""
 	}
 	var b strings.Builder
@@ -193,7 +200,7 @@ func listText(a *app, n *outline.Node) string {
 				return ""
 			}
 			b.WriteString("…")
-			return " = [" + b.String() + "]  " + a.paint(dim, nodeTotal(n))
+			return " = [" + b.String() + "]  " + p.paint(dim, nodeTotal(n))
 		}
 		b.WriteString(text)
 		if i < len(n.Kids)-1 {
@@ -204,28 +211,28 @@ func listText(a *app, n *outline.Node) string {
 }
 
 // nodeText says what a node is, beside its name.
-func nodeText(a *app, n *outline.Node, last bool) string {
+func (p *treePrinter) nodeText(n *outline.Node, last bool) string {
 	text := ""
 	switch {
 	case n.Tensor != nil:
-		text = tensorText(a, n.Tensor)
+		text = p.tensorText(n.Tensor)
 	case n.Empty:
 		text = " = " + fault.Clean(emptyText(n.Value), maxName)
 	case n.Value != nil:
 		text = " = " + fault.Clean(nested.Repr(n.Value), maxName)
 	case n.Opaque != nil:
-		text = "  " + a.paint(yellow, fault.Clean(n.Opaque.Class, maxName)+" ("+n.Opaque.Reason+")")
+		text = "  " + p.paint(yellow, fault.Clean(n.Opaque.Class, maxName)+" ("+n.Opaque.Reason+")")
 	}
 	if n.Times > 1 || last && len(n.Kids) > 0 {
-		text += "  " + a.paint(dim, nodeTotal(n))
+		text += "  " + p.paint(dim, nodeTotal(n))
 	}
 	return text
 }
 
 // rootText says what the whole is: how much of it there is, or what it is when
 // it holds no others.
-func rootText(a *app, root *outline.Node) string {
-	text := nodeText(a, root, false)
+func (p *treePrinter) rootText(root *outline.Node) string {
+	text := p.nodeText(root, false)
 	if total := nodeTotal(root); total != "" && root.Value == nil {
 		text += "  " + total
 	}
@@ -233,7 +240,7 @@ func rootText(a *app, root *outline.Node) string {
 	case text != "" && !root.Empty:
 		return text
 	case text != "" || len(root.Kids) == 0:
-		return text + "  " + a.paint(dim, "empty")
+		return text + "  " + p.paint(dim, "empty")
 	}
 	return text
 }
@@ -257,11 +264,11 @@ func emptyJSON(v nested.Value) []byte {
 	return []byte("[]")
 }
 
-func tensorText(a *app, row *listing.Tensor) string {
+func (p *treePrinter) tensorText(row *listing.Tensor) string {
 	t := row.Tensor()
-	text := "  " + a.paint(dtypeStyle(t.DType()), t.DType().String()) + " " + tensor.ShapeString(t.Shape())
-	if m := marks(row, nil, false); m.text != "" {
-		text += "  " + a.paint(m.style, m.text)
+	text := "  " + p.paint(dtypeStyle(t.DType()), t.DType().String()) + " " + tensor.ShapeString(t.Shape())
+	if m := marks(row, p.shared, false); m.text != "" {
+		text += "  " + p.paint(m.style, m.text)
 	}
 	return text
 }
