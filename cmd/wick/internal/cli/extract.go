@@ -12,7 +12,6 @@ import (
 	"github.com/wick-ml/wick/cmd/wick/internal/human"
 	"github.com/wick-ml/wick/cmd/wick/internal/listing"
 	"github.com/wick-ml/wick/fault"
-	"github.com/wick-ml/wick/rules"
 	"github.com/wick-ml/wick/tensor"
 )
 
@@ -80,7 +79,7 @@ func (a *app) extract(ctx context.Context, f *extractFlags, file string, name ta
 		return listing.Locate(err, l.File, row.Name())
 	}
 	if err == nil && f.output != "-" {
-		a.note(fault.Clean(f.output, maxName) + ": " + f.to + ", " + rules.Describe(t) + ", " + human.Bytes(t.Bytes()))
+		a.note(fault.Clean(f.output, maxName) + ": " + f.to + ", " + t.String() + ", " + human.Bytes(t.Bytes()))
 	}
 	return err
 }
