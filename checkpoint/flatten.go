@@ -59,7 +59,7 @@ func (f *flattener) visit(path nested.Path, v nested.Value) error {
 	if o, ok := v.(*nested.Opaque); ok && hasParts(o.Reason) {
 		cure := "arith.DensifyTree makes it dense"
 		if isRagged(o.Reason) {
-			cure = "leave it out with its parts, or take these one by one"
+			cure = "leave it out with the rule `drop`, a record (.cbor) keeps its parts"
 		}
 		return fault.New(fault.Unsupported, "a "+o.Reason+" tensor").OnPath(path.String()).Needs("a dense tensor", cure)
 	}
@@ -88,7 +88,7 @@ func (f *flattener) leaf(path nested.Path, leaf nested.Leaf) error {
 		return fault.OnPath(err, flat)
 	}
 	if first, taken := f.byName[name]; taken {
-		return collision(flat, ExactPath(f.leaves[first].Path), ExactPath(path))
+		return collision(flat, f.leaves[first].Path, path)
 	}
 	f.byName[name] = int32(len(f.leaves)) //nolint:gosec // a tree of 2^31 tensors does not fit in memory
 	t := leaf.AsTensor()
@@ -99,9 +99,26 @@ func (f *flattener) leaf(path nested.Path, leaf nested.Leaf) error {
 }
 
 // collision says that two tensors have one flat name.
-func collision(name, first, second string) error {
-	return fault.New(fault.Collision, "two tensors have this name: "+first+" and "+second).OnPath(name).
-		Needs("a name of its own for each", "the rule `rename "+second+" -> ANOTHER` gives one another, the rule `drop "+second+"` leaves one out")
+func collision(name string, first, second nested.Path) error {
+	exact := ExactPath(second)
+	cure := "the rule `rename " + exact + " -> ANOTHER` gives one another, the rule `drop " + exact + "` leaves one out"
+	if !isExact(second) {
+		cure = "leave what is above them out with the rule `drop`"
+	}
+	return fault.New(fault.Collision, "two tensors have this name: "+ExactPath(first)+" and "+exact).OnPath(name).
+		Needs("a name of its own for each", cure)
+}
+
+// isExact reports whether rules can spell a path: its keys are texts and integers.
+func isExact(path nested.Path) bool {
+	return !slices.ContainsFunc(path, func(key nested.Value) bool {
+		switch key.(type) {
+		case nested.String, nested.Int:
+			return false
+		default:
+			return true
+		}
+	})
 }
 
 // Storable returns why a leaf cannot be written as plain numbers, nil when it

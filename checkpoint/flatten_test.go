@@ -111,7 +111,11 @@ func TestFlattenRefuses(t *testing.T) {
 	}{
 		"dots": {dict(nested.String("a.b"), lazy(x), nested.String("a"), dict(nested.String("b"), lazy(x))),
 			fault.Collision, "a.b", []string{`["a.b"]`, `["a", "b"]`, "`rename [\"a\", \"b\"] -> ANOTHER`", "`drop [\"a\", \"b\"]`"}},
-		"int and text":        {dict(nested.Int(0), lazy(x), nested.String("0"), lazy(x)), fault.Collision, "0", []string{`[0]`, `["0"]`}},
+		"int and text": {dict(nested.Int(0), lazy(x), nested.String("0"), lazy(x)), fault.Collision, "0", []string{`[0]`, `["0"]`}},
+		"keys that rules cannot spell": {dict(nested.String("None"), lazy(x), nested.None{}, lazy(x)),
+			fault.Collision, "None", []string{"leave what is above them out with the rule `drop`)"}},
+		"nested": {dict(nested.String("n"), &nested.Opaque{Class: "torch.Tensor", Reason: "torch.nested"}),
+			fault.Unsupported, "n", []string{"the rule `drop`", ".cbor"}},
 		"same after decoding": {dict(nested.String("\xe9"), lazy(x), nested.String("é"), lazy(x)), fault.Collision, "é", nil},
 		"lone surrogate":      {dict(nested.String("\xed\xa0\x80"), lazy(x)), fault.Unsupported, "\xed\xa0\x80", []string{"`rename`"}},
 		"quantized":           {dict(nested.String("q"), quantized), fault.Unsupported, "q", []string{"quint8", "arith.DequantizeTree"}},

@@ -104,3 +104,47 @@ func TestUnmatchedPatterns(t *testing.T) {
 		t.Errorf("%v, %v", report.Unmatched, err)
 	}
 }
+
+// The components of a sparse tensor lie below its name, those of a key with a # in it
+// do not.
+func TestFiltersTakeSparseTensorsWhole(t *testing.T) {
+	for text, want := range map[string]string{
+		"drop adj":          "adj#1 w",
+		`drop ["adj"]`:      "adj#1 w",
+		"drop **.adj":       "adj#1 w",
+		"select adj":        "adj#indices adj#values",
+		"select adj#values": "adj#values",
+		"drop adj#values":   "adj#1 adj#indices w",
+		"drop adj*":         "w",
+	} {
+		set, err := Parse("test", text)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		parts := nested.NewMap("dict")
+		for _, name := range []nested.Component{"indices", "values"} {
+			if err := parts.Set(name, leaf(2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sparse := &nested.Opaque{Class: "torch.Tensor", Reason: "torch.sparse_coo", Members: parts}
+		root, report, err := set.Apply(dict("adj", sparse, "adj#1", leaf(1), "w", leaf(1)))
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		index, err := NewIndex(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for i := range index.Entries {
+			if index.Entries[i].Tensor() != nil {
+				got = append(got, index.Entries[i].Name)
+			}
+		}
+		slices.Sort(got)
+		if sorted := strings.Join(got, " "); sorted != want || len(report.Unmatched) > 0 {
+			t.Errorf("%s: %s, want %s; unmatched %v", text, sorted, want, report.Unmatched)
+		}
+	}
+}

@@ -42,7 +42,7 @@ func strictCompletion(root *cobra.Command) {
 			cmd.Short = "Print a script that completes command lines in a shell"
 			cmd.Long = "completion prints a script by which a shell completes wick's command lines. The help of each shell's own says\n" +
 				"where such scripts go: wick help completion bash."
-			cmd.Example = "  source <(wick completion bash)\n  wick completion fish > ~/.config/fish/completions/wick.fish"
+			cmd.Example = "  source <(wick completion bash)\n  wick completion zsh > _wick"
 			cmd.DisableFlagsInUseLine = true
 			cmd.Args = cobra.ArbitraryArgs
 			cmd.RunE = completionRun

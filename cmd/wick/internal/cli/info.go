@@ -207,7 +207,7 @@ func (a *app) printInfo(c *checkpoint.Checkpoint, l *listing.Listing, sum *listi
 	fact("notes", notes(sum))
 	fact("also", others(*sum))
 	fact("convert", e.text())
-	fact("imports", foreignNames(c.Info.Globals))
+	fact("imports", foreignNames(c.Info))
 	name := "metadata" // of the file: its keys may be any words
 	for _, key := range sortedKeys(c.Info.Metadata) {
 		fact(name, fault.Clean(key, maxName)+": "+fault.Clean(c.Info.Metadata[key], maxName))
@@ -221,12 +221,16 @@ func (a *app) printInfo(c *checkpoint.Checkpoint, l *listing.Listing, sum *listi
 
 // foreignNames says which names a plain torch.load would import that are neither
 // on the weights-only loader's list nor known data, the dangerous first; "" for
-// none. They are those of the pickles that were read, where scan reads all.
-func foreignNames(globals []checkpoint.Global) string {
+// none. They are those of the pickles that were read, where scan reads all. Classes of
+// TorchScript are made of the archive's own code, and not imported.
+func foreignNames(info checkpoint.Info) string {
 	const most = 5
 	var dangerous, unknown []string
-	for _, g := range globals {
+	for _, g := range info.Globals {
 		text := g.Module + "." + g.Name
+		if info.Format == "torchscript" && strings.HasPrefix(text, "__torch__.") {
+			continue
+		}
 		switch graded := pytorch.Graded(g); {
 		case graded.Grade == pytorch.GradeDangerous && !slices.Contains(dangerous, text):
 			dangerous = append(dangerous, text)

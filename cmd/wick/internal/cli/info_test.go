@@ -69,6 +69,7 @@ func TestInfoNamesWhatIsNotAllowed(t *testing.T) {
 		"demo-resnet/demo-resnet-torch2.15.pt":  "",
 		"state-dict/data_parallel-torch2.15.pt": "",
 		"odd-objects/enums-torch2.15.pt":        "3 unknown: training.util.",
+		"torchscript/half-torch2.15.pt":         "",
 	} {
 		got := runFiles(t, "info", fixture(name))
 		if got.code != 0 || strings.Contains(got.out, "\nimports ") != (want != "") || !strings.Contains(got.out, want) {

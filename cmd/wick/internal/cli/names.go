@@ -18,20 +18,9 @@ type namePattern struct {
 	rules *rules.Pattern // nil where the text is only a name
 }
 
-// match reports whether the pattern means a name or something above it. The
-// parts of a sparse tensor lie below it.
+// match reports whether the pattern means a name or something above it.
 func (p *namePattern) match(name string, path nested.Path) bool {
-	if name == p.text {
-		return true
-	}
-	if p.rules == nil {
-		return false
-	}
-	if p.rules.CoversAt(name, path) {
-		return true
-	}
-	whole, _, isPart := strings.Cut(name, "#")
-	return isPart && p.rules.CoversAt(whole, path)
+	return name == p.text || p.rules != nil && p.rules.CoversAt(name, path)
 }
 
 // any reports whether the pattern means one of so many names.

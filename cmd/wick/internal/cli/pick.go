@@ -104,8 +104,11 @@ func noTensorBut(l *listing.Listing, name string) *fault.Error {
 			}
 			return fault.New(fault.NotFound, name+" is no tensor but a value: "+text).Needs("", "wick tree shows values")
 		case len(componentsOf(l, name)) > 0:
-			return fault.New(fault.NotFound, name+" is a "+row.Opaque.Reason+" tensor, which is several").
-				Needs("one of "+few(componentsOf(l, name)), "wick convert --densify makes a sparse tensor dense")
+			e := fault.New(fault.NotFound, name+" is a "+row.Opaque.Reason+" tensor, which is several").Needs("one of "+few(componentsOf(l, name)), "")
+			if strings.HasPrefix(row.Opaque.Reason, "torch.sparse_") {
+				e.Cure = "wick convert --densify makes it dense"
+			}
+			return e
 		default:
 			return fault.New(fault.NotFound, name+" is no tensor but an object of "+row.Opaque.Class).Needs("", "wick tree shows what is in it")
 		}
