@@ -64,9 +64,22 @@ func KeyName(key Value) string {
 		return "#" + string(k)
 	case *Opaque:
 		return objectName(k)
+	case *Tensor:
+		return tensorName(k)
 	default:
 		return Repr(key)
 	}
+}
+
+// tensorName tells the parameters that are keys of a whole pickled optimizer's
+// state from each other, by their storages.
+func tensorName(t *Tensor) string {
+	if t.Tensor != nil {
+		if s, _, _, ok := t.Tensor.Strided(); ok {
+			return "<" + TypeName(t) + " in " + s.Name() + ">"
+		}
+	}
+	return Repr(t)
 }
 
 // objectName is the class of an object and what it was called with, which

@@ -32,3 +32,29 @@ func TestMegabyteName(t *testing.T) {
 		}
 	}
 }
+
+// TestParametersAsKeys holds that the state of a whole pickled optimizer, whose
+// keys are the parameters themselves, has a name for each tensor.
+func TestParametersAsKeys(t *testing.T) {
+	files, err := filepath.Glob("optimizers/whole_optimizer-*.pt")
+	if err != nil || len(files) < 2 {
+		t.Fatal("no fixtures", err)
+	}
+	for _, file := range files {
+		c, err := wick.Open(t.Context(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		seen := map[string]bool{}
+		for name := range c.Tensors() {
+			if seen[name] {
+				t.Errorf("%s: two tensors are %s", file, name)
+			}
+			seen[name] = true
+		}
+		if _, err := wick.Convert(t.Context(), c, filepath.Join(t.TempDir(), "out.safetensors")); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
