@@ -83,8 +83,10 @@ const (
 // foreigners are tried in order; text kinds come behind those with a magic
 // number.
 var foreigners = []foreign{
-	{"a Git LFS pointer, not the file that it points to", at(0, "version https://git-lfs.github.com/spec/"),
+	{"a Git LFS pointer, not the file that it points to", startsLike("version https://git-lfs.github.com/spec/", "version https://hawser.github.com/spec/"),
 		"run git lfs pull in the repository, or download the file itself"},
+	{"a pointer of DVC, not the file that it points to", at(0, "outs:\n- "), "run dvc pull"},
+	{"the text of a link into a hub's cache, not the file that it points to", at(0, "../../blobs/"), "copy the folder with its links, or open the file in blobs"},
 	{"a pointer of git-annex, not the file that it points to", anyOf(at(0, "/annex/objects/"), at(0, "../.git/annex/objects/")), "run git annex get"},
 	{"a safetensors file", isSafetensors, "open it with the package wick, which reads it"},
 	{"a GGUF file", at(0, "GGUF"), "convert the original checkpoint instead; GGUF keeps tensors of llama.cpp, mostly quantized"},
@@ -108,6 +110,7 @@ var foreigners = []foreign{
 	{"an xz archive", at(0, "\xfd7zXZ\x00"), "unpack it first with xz -d"},
 	{"an lz4 archive", at(0, "\x04\x22\x4d\x18"), "unpack it first with lz4 -d"},
 	{"a 7-Zip archive", at(0, "7z\xbc\xaf\x27\x1c"), cureUnpack},
+	{"a zlib stream, as joblib writes", anyOf(at(0, "\x78\x01"), at(0, "\x78\x9c"), at(0, "\x78\xda")), cureUnpack},
 	{"a RAR archive", at(0, "Rar!\x1a\x07"), cureUnpack},
 	{"an ELF program or library", at(0, "\x7fELF"), cureRename},
 	{"a Windows program", at(0, "MZ"), cureRename},
@@ -118,7 +121,7 @@ var foreigners = []foreign{
 	{"data of R (RDS), as torch for R writes", anyOf(at(0, "X\n\x00\x00\x00"), at(0, "A\n2\n"), at(0, "A\n3\n")), cureTorch},
 	{"a Windows shortcut, not the file that it points to", at(0, "L\x00\x00\x00\x01\x14\x02\x00"), "give the path that it points to"},
 	{"a macOS property list", at(0, "bplist00"), cureRename},
-	{"an HTML page", startsLike("<!doctype html", "<html", "<head", "<script", "<body"), cureDownload},
+	{"an HTML page", startsLike("<!doctype html", "<html", "<head", "<script", "<body", "<!--"), cureDownload},
 	{"an XML document, as storage services answer with errors", startsLike("<?xml", "<error"), cureDownload},
 	{"a shell or Python script", at(0, "#!"), cureRename},
 	{"an index of shards without their folder", both(startsLike("{"), contains(`"weight_map"`)), "open the folder, or keep the shards beside the index"},
@@ -145,6 +148,9 @@ func explain(head []byte, src checkpoint.Source, limits checkpoint.Limits) error
 			return fault.New(fault.Unsupported, f.what).Needs(need, f.cure)
 		}
 	}
+	if how := convertedText(head); how != "" && contains("torch")(head) {
+		return errConverted("a checkpoint", how)
+	}
 	if err := explainPickle(head, src, limits); err != nil {
 		return err
 	}
@@ -159,6 +165,54 @@ func explain(head []byte, src checkpoint.Source, limits checkpoint.Limits) error
 	}
 	return fault.New(fault.Unsupported, "no format that wick knows; it begins with "+strconv.QuoteToASCII(string(head[:minFile]))).
 		Needs(need, "check that the file is whole and is what its name says")
+}
+
+// convertedText says how a binary file was taken for text on its way here, "" if
+// nothing shows that. Torch's pickles have many line ends and bytes beyond ASCII.
+func convertedText(head []byte) string {
+	const sure = 4
+	if isText(head) {
+		return ""
+	}
+	lines := bytes.Count(head, []byte("\n"))
+	wide := 0
+	for rest := head; len(rest) > 0; {
+		r, n := utf8.DecodeRune(rest)
+		if r == utf8.RuneError && n == 1 && len(rest) >= utf8.UTFMax {
+			wide = 0
+			break
+		}
+		if r >= utf8.RuneSelf {
+			wide++
+		}
+		rest = rest[n:]
+	}
+	switch {
+	case wide >= sure:
+		return "its bytes were converted to UTF-8"
+	case lines >= sure && bytes.Count(head, []byte("\r\n")) == lines:
+		return "its line ends were converted to CR LF"
+	default:
+		return ""
+	}
+}
+
+// convertedZip explains why an archive has no directory where it says, if it was
+// taken for text.
+func convertedZip(src checkpoint.Source, err error) error {
+	if fault.KindOf(err) != fault.Malformed {
+		return err
+	}
+	head, headErr := checkpoint.Head(src)
+	if how := convertedText(head); headErr == nil && how != "" {
+		return errConverted("a zip archive", how)
+	}
+	return err
+}
+
+func errConverted(what, how string) error {
+	return fault.New(fault.Malformed, what+" that was taken for text: "+how).
+		Needs("the bytes as they were saved", "copy or download it again as a binary file")
 }
 
 // explainPickle tells a pickle by its instructions: one that names storages was

@@ -36,7 +36,7 @@ func hasPrefix(head []byte, prefix string) bool {
 func (zipFormat) Open(ctx context.Context, src checkpoint.Source, env *checkpoint.Env) (*checkpoint.Checkpoint, error) {
 	a, err := readArchive(src, env.Limits)
 	if err != nil {
-		return nil, distributedPart(src, err)
+		return nil, convertedZip(src, distributedPart(src, err))
 	}
 	if err := a.prove(); err != nil {
 		return nil, err
