@@ -56,14 +56,8 @@ const zstdWindow = 1 << 20
 
 // Plan lays one file out.
 func (t CBORTarget) Plan(root nested.Value, opts checkpoint.TargetOptions) (*checkpoint.Output, error) {
-	if err := oneFile(opts); err != nil {
-		return nil, err
-	}
-	h, err := headerOf(opts, root)
+	h, root, err := prepare(root, opts)
 	if err != nil {
-		return nil, err
-	}
-	if root, err = meta.Plain(root); err != nil {
 		return nil, err
 	}
 	w := cborWriter{tour: meta.NewTour(opts.Limits)}
@@ -84,6 +78,24 @@ func (t CBORTarget) Plan(root nested.Value, opts checkpoint.TargetOptions) (*che
 	return &checkpoint.Output{Files: []checkpoint.OutputFile{{Layout: &w.layout}}, Report: w.report}, nil
 }
 
+// prepare returns the header and the tree to write: those that were asked for, with
+// their quantized tensors taken apart. A file that is a record only because its
+// format knows no other says that wick wrote it.
+func prepare(root nested.Value, opts checkpoint.TargetOptions) (h checkpoint.RecordHeader, plain nested.Value, err error) {
+	if err := oneFile(opts); err != nil {
+		return h, nil, err
+	}
+	h.Writer = "wick"
+	if opts.Record != nil {
+		h = *opts.Record
+	}
+	if h, err = meta.Complete(h, root, opts.Limits); err != nil {
+		return h, nil, err
+	}
+	plain, err = meta.Plain(root)
+	return h, plain, err
+}
+
 // oneFile refuses what records do not do.
 func oneFile(opts checkpoint.TargetOptions) error {
 	if opts.ShardBytes > 0 {
@@ -93,16 +105,6 @@ func oneFile(opts checkpoint.TargetOptions) error {
 		return fault.New(fault.Usage, "an aligned record of this format").Needs("safetensors", "write .safetensors")
 	}
 	return nil
-}
-
-// headerOf is the header that was asked for; a file that is a record only
-// because its format knows no other says that wick wrote it.
-func headerOf(opts checkpoint.TargetOptions, root nested.Value) (checkpoint.RecordHeader, error) {
-	h := checkpoint.RecordHeader{Writer: "wick"}
-	if opts.Record != nil {
-		h = *opts.Record
-	}
-	return meta.Complete(h, root, opts.Limits)
 }
 
 // CBOR reads CBOR files that begin with the tag for CBOR (55799): records, and
@@ -237,10 +239,10 @@ func (r *cborReader) recordHeader() (h checkpoint.RecordHeader, err error) {
 	version, _ := m.Lookup("version")
 	number, _ := version.(nested.Int)
 	h.Version = int(min(max(number, 0), 1<<30))
-	for key, field := range map[string]*string{"type": &h.Type, "precision": &h.Precision, "writer": &h.Writer} {
-		text, _ := m.Lookup(key)
-		s, _ := text.(nested.String)
-		*field = string(s)
+	for _, member := range meta.Members(&h) {
+		v, _ := m.Lookup(member.Key)
+		text, _ := v.(nested.String)
+		*member.Text = string(text)
 	}
 	return h, fault.At(meta.CheckVersion(h), at)
 }

@@ -43,9 +43,9 @@ func (w *cborWriter) record(h checkpoint.RecordHeader, root nested.Value) error 
 	w.head(majorMap, 4)
 	w.text("version")
 	w.head(majorUint, meta.Version)
-	for _, member := range [][2]string{{"type", h.Type}, {"precision", h.Precision}, {"writer", h.Writer}} {
-		w.text(member[0])
-		w.text(member[1])
+	for _, member := range meta.Members(&h) {
+		w.text(member.Key)
+		w.text(*member.Text)
 	}
 	w.text(keyRoot)
 	if err := w.value(nil, root); err != nil {

@@ -53,22 +53,16 @@ const jsonIndent = "  "
 
 // Plan lays one file out.
 func (JSONTarget) Plan(root nested.Value, opts checkpoint.TargetOptions) (*checkpoint.Output, error) {
-	if err := oneFile(opts); err != nil {
-		return nil, err
-	}
-	h, err := headerOf(opts, root)
+	h, root, err := prepare(root, opts)
 	if err != nil {
-		return nil, err
-	}
-	if root, err = meta.Plain(root); err != nil {
 		return nil, err
 	}
 	w := jsonWriter{}
 	text := meta.NewJSON(opts.Limits, w.leaf)
 	text.Raw("{\n  \"" + keyRecord + "\": {\"version\": " + strconv.Itoa(meta.Version))
-	for _, member := range [][2]string{{"type", h.Type}, {"precision", h.Precision}, {"writer", h.Writer}} {
-		text.Raw(`, "` + member[0] + `": `)
-		text.Text(member[1])
+	for _, member := range meta.Members(&h) {
+		text.Raw(`, "` + member.Key + `": `)
+		text.Text(*member.Text)
 	}
 	text.Raw("},\n  \"" + keyRoot + "\": ")
 	text.Indented(jsonIndent, 1)
@@ -232,19 +226,9 @@ func (r *jsonReader) file(info *checkpoint.Info, limits checkpoint.Limits, salva
 
 func readHeader(in *strictjson.Reader) (h checkpoint.RecordHeader, err error) {
 	at := in.Offset()
-	err = in.Object(func(key string) (err error) {
-		switch key {
-		case "version":
-			var n int64
-			n, err = in.Uint()
-			h.Version = int(min(n, 1<<30))
-		case "type":
-			h.Type, err = in.Text()
-		case "precision":
-			h.Precision, err = in.Text()
-		case "writer":
-			h.Writer, err = in.Text()
-		default:
+	err = in.Object(func(key string) error {
+		ok, err := meta.ReadMember(in, key, &h)
+		if err == nil && !ok {
 			err = in.Skip()
 		}
 		return err

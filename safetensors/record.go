@@ -75,9 +75,9 @@ func (p *plan) recordText(items []item) (string, error) {
 		return "", err
 	}
 	w.Raw(`{"version":` + strconv.Itoa(meta.Version))
-	for _, m := range []member{{"type", h.Type}, {"precision", h.Precision}, {"writer", h.Writer}} {
-		w.Raw(`,"` + m.key + `":`)
-		w.Text(m.value)
+	for _, m := range meta.Members(&h) {
+		w.Raw(`,"` + m.Key + `":`)
+		w.Text(*m.Text)
 	}
 	if places, ok := flatPlaces(p.root, items); ok {
 		w.Raw(`,"flat":[`)

@@ -5,11 +5,41 @@ import (
 
 	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
+	"github.com/wick-ml/wick/internal/strictjson"
 )
 
 // Version is the version of the record form that this package writes. Readers
 // take every version up to it, and pass over members that they do not know.
 const Version = 1
+
+// Member is a member of a record's header that is a text.
+type Member struct {
+	Key  string
+	Text *string
+}
+
+// Members returns those members of a header that are texts, in the order in which
+// files have them.
+func Members(h *checkpoint.RecordHeader) [3]Member {
+	return [3]Member{{"type", &h.Type}, {"precision", &h.Precision}, {"writer", &h.Writer}}
+}
+
+// ReadMember reads the value of a member of a header; ok is false, and the value
+// left, where a header has no member of that key.
+func ReadMember(r *strictjson.Reader, key string, h *checkpoint.RecordHeader) (ok bool, err error) {
+	if key == "version" {
+		n, err := r.Uint()
+		h.Version = int(min(n, 1<<30))
+		return true, err
+	}
+	for _, m := range Members(h) {
+		if m.Key == key {
+			*m.Text, err = r.Text()
+			return true, err
+		}
+	}
+	return false, nil
+}
 
 // CheckVersion returns an [fault.ErrUnsupported] error for a record of a later
 // form than [Version], and a malformed one for a version that never was.
@@ -48,13 +78,11 @@ func writtenBy(h checkpoint.RecordHeader) string {
 	return " written by " + h.Writer
 }
 
-// The keys of checkpoint.Info.Metadata under which a reader tells what a record
-// says of itself.
+// told is in front of the keys of checkpoint.Info.Metadata under which a reader
+// tells what a record says of itself, and keyVersion the one that makes it a record.
 const (
-	KeyVersion   = "wick.version"
-	KeyType      = "wick.type"
-	KeyPrecision = "wick.precision"
-	KeyWriter    = "wick.writer"
+	told       = "wick."
+	keyVersion = told + "version"
 )
 
 // Tell puts the header into a checkpoint's metadata.
@@ -62,10 +90,10 @@ func Tell(h checkpoint.RecordHeader, info *checkpoint.Info) {
 	if info.Metadata == nil {
 		info.Metadata = map[string]string{}
 	}
-	info.Metadata[KeyVersion] = strconv.Itoa(h.Version)
-	for key, text := range map[string]string{KeyType: h.Type, KeyPrecision: h.Precision, KeyWriter: h.Writer} {
-		if text != "" {
-			info.Metadata[key] = text
+	info.Metadata[keyVersion] = strconv.Itoa(h.Version)
+	for _, m := range Members(&h) {
+		if *m.Text != "" {
+			info.Metadata[told+m.Key] = *m.Text
 		}
 	}
 	if h.Writer != "" {
@@ -76,8 +104,10 @@ func Tell(h checkpoint.RecordHeader, info *checkpoint.Info) {
 // Told returns the header that a checkpoint's metadata tells; ok is false when
 // the checkpoint is no record.
 func Told(info checkpoint.Info) (h checkpoint.RecordHeader, ok bool) {
-	version, err := strconv.Atoi(info.Metadata[KeyVersion])
-	return checkpoint.RecordHeader{
-		Version: version, Type: info.Metadata[KeyType], Precision: info.Metadata[KeyPrecision], Writer: info.Metadata[KeyWriter],
-	}, err == nil
+	version, err := strconv.Atoi(info.Metadata[keyVersion])
+	h.Version = version
+	for _, m := range Members(&h) {
+		*m.Text = info.Metadata[told+m.Key]
+	}
+	return h, err == nil
 }

@@ -38,21 +38,13 @@ type TextReader struct {
 func (t TextReader) Read(text string) (h checkpoint.RecordHeader, root nested.Value, err error) {
 	read := JSONReader{Limits: t.Limits, Leaf: t.Leaf}
 	r := strictjson.NewReader(tensor.StringBytes(text)) // reads it and no more
-	err = r.Object(func(key string) (err error) {
+	err = r.Object(func(key string) error {
+		ok, err := ReadMember(r, key, &h)
 		switch {
+		case err != nil:
 		case key == "version":
-			var n int64
-			n, err = r.Uint()
-			h.Version = int(min(n, 1<<30))
-			if err == nil {
-				err = CheckVersion(h)
-			}
-		case key == "type":
-			h.Type, err = r.Text()
-		case key == "precision":
-			h.Precision, err = r.Text()
-		case key == "writer":
-			h.Writer, err = r.Text()
+			err = CheckVersion(h) // before a tree that is written in another way
+		case ok:
 		case key == "root":
 			root, err = read.Value(r)
 		case key == "flat" && t.Flat != nil:
