@@ -11,23 +11,24 @@ import (
 
 // textCalls are objects that a text says completely, spelled as str() does.
 var textCalls = map[string]callFunc{
-	"datetime.datetime":              newDateTime,
-	"datetime.date":                  newDate,
-	"datetime.time":                  newTime,
-	"datetime.timedelta":             newTimeDelta,
-	"datetime.timezone":              newTimeZone,
-	"builtins.str":                   newStr,
-	"builtins.getattr":               newAttribute,
-	"pathlib.PosixPath":              pathCall("pathlib.PosixPath", "/"),
-	"pathlib.PurePosixPath":          pathCall("pathlib.PurePosixPath", "/"),
-	"pathlib.Path":                   pathCall("pathlib.Path", "/"),
-	"pathlib.PurePath":               pathCall("pathlib.PurePath", "/"),
-	"pathlib.WindowsPath":            pathCall("pathlib.WindowsPath", `\`),
-	"pathlib.PureWindowsPath":        pathCall("pathlib.PureWindowsPath", `\`),
-	"pathlib._local.PosixPath":       pathCall("pathlib.PosixPath", "/"),
-	"pathlib._local.PurePosixPath":   pathCall("pathlib.PurePosixPath", "/"),
-	"pathlib._local.WindowsPath":     pathCall("pathlib.WindowsPath", `\`),
-	"pathlib._local.PureWindowsPath": pathCall("pathlib.PureWindowsPath", `\`),
+	"datetime.datetime":                newDateTime,
+	"datetime.date":                    newDate,
+	"datetime.time":                    newTime,
+	"datetime.timedelta":               newTimeDelta,
+	"datetime.timezone":                newTimeZone,
+	"builtins.str":                     newStr,
+	"builtins.getattr":                 newAttribute,
+	"torch.torch_version.TorchVersion": newVersion,
+	"pathlib.PosixPath":                pathCall("pathlib.PosixPath", "/"),
+	"pathlib.PurePosixPath":            pathCall("pathlib.PurePosixPath", "/"),
+	"pathlib.Path":                     pathCall("pathlib.Path", "/"),
+	"pathlib.PurePath":                 pathCall("pathlib.PurePath", "/"),
+	"pathlib.WindowsPath":              pathCall("pathlib.WindowsPath", `\`),
+	"pathlib.PureWindowsPath":          pathCall("pathlib.PureWindowsPath", `\`),
+	"pathlib._local.PosixPath":         pathCall("pathlib.PosixPath", "/"),
+	"pathlib._local.PurePosixPath":     pathCall("pathlib.PurePosixPath", "/"),
+	"pathlib._local.WindowsPath":       pathCall("pathlib.WindowsPath", `\`),
+	"pathlib._local.PureWindowsPath":   pathCall("pathlib.PureWindowsPath", `\`),
 }
 
 func newStr(_ *loader, args []nested.Value) (nested.Value, bool) {
@@ -36,6 +37,15 @@ func newStr(_ *loader, args []nested.Value) (nested.Value, bool) {
 	}
 	s, ok := args[0].(nested.String)
 	return s, ok && len(args) == 1
+}
+
+// newVersion is torch.__version__, a text of its own class since torch 1.10.
+func newVersion(_ *loader, args []nested.Value) (nested.Value, bool) {
+	if len(args) != 1 {
+		return nil, false
+	}
+	s, ok := args[0].(nested.String)
+	return nested.Symbol{Class: "torch.torch_version.TorchVersion", Text: string(s)}, ok
 }
 
 // newAttribute is getattr(owner, name), by which members of enums and methods

@@ -18,6 +18,9 @@ func Graded(g checkpoint.Global) ScanGlobal {
 // name of Python 2 is graded as it stands and as Python 3 calls it.
 func gradeOf(module, name string) (Grade, string) {
 	text := python3Name(module, name)
+	if _, ok := torchConstant(name); ok && strings.HasPrefix(module+".", "torch.") {
+		return GradeData, "a memory format, which any module of torch knows"
+	}
 	if reason := knownData(text); reason != "" {
 		return GradeData, reason // some lie below a name that is dangerous, such as torch.jit
 	}
@@ -141,6 +144,7 @@ var dataClasses = map[string]map[string]string{
 		"datetime":    "date datetime time timedelta timezone",
 		"decimal":     "Decimal", "fractions": "Fraction", "uuid": "UUID",
 	},
+	"the version of torch, a text": {"torch.torch_version": "TorchVersion"},
 	"a path as text, which nothing opens": {
 		"pathlib":        "Path PosixPath WindowsPath PurePath PurePosixPath PureWindowsPath",
 		"pathlib._local": "Path PosixPath WindowsPath PurePath PurePosixPath PureWindowsPath",

@@ -77,6 +77,7 @@ func TestGrades(t *testing.T) {
 		"torch._utils _rebuild_tensor_v2": GradeAllowed, "collections OrderedDict": GradeAllowed, "torch nn.parameter.Parameter": GradeAllowed,
 		"numpy.core.multiarray _reconstruct": GradeData, "torch.nn.modules.linear Linear": GradeData, "copy_reg _reconstructor": GradeData,
 		"__builtin__ set": GradeAllowed, "__builtin__ object": GradeData, "torch.jit._pickle build_intlist": GradeData,
+		"torch._utils torch.channels_last": GradeData, "my.models torch.channels_last": GradeUnknown, "torch.torch_version TorchVersion": GradeData,
 		"my.models Net": GradeUnknown, "functools partial": GradeUnknown, "torch.nn.modules.linear relu": GradeUnknown, "torch.nn.modules.linear os": GradeDangerous, "": GradeUnknown, "collections": GradeUnknown,
 		"os system": GradeDangerous, "posix system": GradeDangerous, "nt system": GradeDangerous, "subprocess Popen": GradeDangerous, "sys modules": GradeDangerous,
 		"builtins eval": GradeDangerous, "__builtin__ eval": GradeDangerous, "builtins getattr": GradeDangerous, "builtins __import__": GradeDangerous,

@@ -144,7 +144,7 @@ def scalar(value):
         return "hex:" + value.hex(), kind.__name__
     if kind is complex:
         return str(value), "complex"
-    if kind in (torch.dtype, torch.device, torch.layout, torch.memory_format):
+    if kind in (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.torch_version.TorchVersion):
         return str(value), kind.__name__
     if isinstance(value, numpy.generic) and value.dtype.name in NUMPY_DTYPES:
         return scalar(value.item())

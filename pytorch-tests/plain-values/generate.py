@@ -28,6 +28,7 @@ case.save("torch_values", {
     "devices": [torch.device("cuda:0"), torch.device("cpu"), torch.device("cuda"), torch.device("meta")],
     "layouts": [torch.strided, torch.sparse_coo, torch.sparse_csr], "sizes": [torch.Size([2, 3]), torch.Size([])],
     "shapes": collections.OrderedDict(w=torch.Size([4]))})
+case.save("version", {"torch_version": torch.__version__, "epoch": 1, "w": ramp(1)})
 for protocol in (4, 5):  # torch cannot save them in lower ones
     case.save("memory_formats_protocol%d" % protocol, {"formats": [
         torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d], "w": ramp(1)}, pickle_protocol=protocol)
