@@ -54,6 +54,7 @@ var foreignZips = []struct {
 	{"a NumPy archive (.npz)", suffix(".npy"), true, "save its arrays with torch.save, or as safetensors"},
 	{"a Keras model", named("model.weights.h5"), false, cureTorch},
 	{"a Core ML package", suffix(".mlmodel"), false, "use the checkpoint that it was converted from"},
+	{"a zip archive with backslashes in its names, as old tools of Windows write", suffix(`\data.pkl`), false, "unpack it, and open the folder with data.pkl"},
 	{"an Office document", named("[Content_Types].xml"), false, cureRename},
 	{"a Java archive", named("META-INF/MANIFEST.MF"), false, cureRename},
 	{"a Python package (wheel)", suffix(".dist-info/WHEEL"), false, cureRename},

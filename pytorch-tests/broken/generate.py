@@ -67,6 +67,7 @@ wrong("git_lfs_bom", b"\xef\xbb\xbfversion https://git-lfs.github.com/spec/v1\r\
 wrong("zlib", zlib.compress(whole), "unsupported", 4, "zlib")
 wrong("split_first", b"PK\x07\x08" + whole[:len(whole) // 2], "unsupported", 4, "split", "volume")
 wrong("apple_double", b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        " + bytes(100), "unsupported", 4, "macOS")
+rewritten("backslashes", lambda records: [(name.replace("/", "\\"), data) for name, data in records], "unsupported", 4, "backslash", "unpack")
 rewritten("short_record", lambda records: [(n, d[:-4] if n.endswith("data/1") else d) for n, d in records], "malformed", 3, "data/1")
 rewritten("cut_pickle", lambda records: [(n, d[:-20] if n.endswith("data.pkl") else d) for n, d in records], "malformed", 3, ".")
 bad = case.path("bad_crc")
