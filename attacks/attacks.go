@@ -47,7 +47,7 @@ var (
 // All returns every attack, each kind by its names: the same order every time.
 func All() []Case {
 	var all []Case
-	for _, part := range [][]Case{Opcodes(), Lengths(), Nesting(), Bombs(), Objects(), Geometry(), Zips(), Legacies(), Tars(), Headers(), Indexes(), Texts(), Inners(), Odds(), Disguises()} {
+	for _, part := range [][]Case{Opcodes(), Lengths(), Nesting(), Bombs(), Objects(), Geometry(), Zips(), Legacies(), Tars(), Headers(), Indexes(), Texts(), Inners(), Odds(), Disguises(), Repeats()} {
 		slices.SortFunc(part, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
 		all = append(all, part...)
 	}

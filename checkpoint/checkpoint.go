@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"iter"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"sync"
@@ -115,23 +116,45 @@ func textRoom(l Limits, present int64) int64 {
 
 // textBytes is how much text a value and the path to it have.
 func textBytes(p nested.Path, v nested.Value) int64 {
-	n := 0
+	n := int64(0)
 	for _, key := range p {
 		n += textLength(key)
 	}
-	return int64(n + textLength(v))
+	return n + textLength(v)
 }
 
-func textLength(v nested.Value) int {
+// textLength is how many bytes are written for a value of one name, or the time
+// of so many.
+func textLength(v nested.Value) int64 {
 	switch v := v.(type) {
 	case nested.String:
-		return len(v)
+		return int64(len(v))
 	case nested.Bytes:
-		return len(v)
+		return int64(len(v))
 	case nested.ByteArray:
-		return len(v)
+		return int64(len(v))
+	case nested.BigInt: // digits, each of which takes the longer the more there are
+		digits := v.Int.BitLen()/3 + 1
+		return int64(digits) * int64(bits.Len(uint(digits)))
+	case nested.Symbol:
+		return int64(len(v.Class) + len(v.Text))
+	case *nested.Opaque:
+		return int64(len(v.Class) + len(v.Reason))
+	case *nested.List: // a tuple as a key
+		return int64(len(nested.Repr(v)))
+	case *nested.Tensor:
+		return tensorText(v)
 	}
 	return 1
+}
+
+// tensorText is what a row of a tensor spells beside its name: where it lies.
+func tensorText(t *nested.Tensor) int64 {
+	n := 1 + len(t.Class) + len(t.Device)
+	if s, _, ok := t.Origin(); ok {
+		n += len(s.Name())
+	}
+	return int64(n)
 }
 
 func tooMuchText(l Limits, present int64) error {

@@ -3,6 +3,7 @@ package nested
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"unicode"
@@ -88,7 +89,7 @@ func objectName(o *Opaque) string {
 	if o.Args == nil || len(o.Args.Items) == 0 || o.Args.Class != "tuple" {
 		return o.Class
 	}
-	text := repr(o.Args, 1)
+	text := reprAt(o.Args, 1)
 	if one, ok := strings.CutSuffix(text, ",)"); ok {
 		text = one + ")"
 	}
@@ -96,11 +97,27 @@ func objectName(o *Opaque) string {
 }
 
 // Repr returns a value in Python's spelling, at most a few hundred bytes.
-func Repr(v Value) string { return repr(v, 0) }
+func Repr(v Value) string { return reprAt(v, 0) }
+
+func reprAt(v Value, depth int) string {
+	left := 2 * maxRepr
+	return repr(v, depth, &left)
+}
 
 const maxRepr = 200
 
-func repr(v Value, depth int) string {
+// repr takes what it spells from left, after which nothing is spelled any more:
+// tuples that share their items can be exponentially long.
+func repr(v Value, depth int, left *int) string {
+	if l, ok := v.(*List); ok {
+		return reprList(l, depth, left)
+	}
+	text := reprScalar(v)
+	*left -= len(text)
+	return text
+}
+
+func reprScalar(v Value) string {
 	switch v := v.(type) {
 	case None:
 		return "None"
@@ -112,7 +129,7 @@ func repr(v Value, depth int) string {
 	case Int:
 		return strconv.FormatInt(int64(v), 10)
 	case BigInt:
-		return fault.Clean(v.Int.String(), maxRepr)
+		return reprBig(v.Int)
 	case Float:
 		return reprFloat(float64(v))
 	case Complex:
@@ -125,20 +142,31 @@ func repr(v Value, depth int) string {
 		return "bytearray(b" + reprBytes(string(v)) + ")"
 	case Symbol:
 		return v.Text
-	case *List:
-		return reprList(v, depth)
 	default:
 		return "<" + TypeName(v) + ">"
 	}
 }
 
-func reprList(l *List, depth int) string {
-	if depth > 4 || len(l.Items) > 16 {
+// reprBig spells the digits of a number that are not too many to be computed.
+func reprBig(n *big.Int) string {
+	const most = 1 << 14
+	if bits := n.BitLen(); bits > most {
+		return "<int of " + strconv.Itoa(bits) + " bits>"
+	}
+	return fault.Clean(n.String(), maxRepr)
+}
+
+func reprList(l *List, depth int, left *int) string {
+	if *left -= 2; depth > 4 || len(l.Items) > 16 {
 		return "<" + l.Class + " of " + strconv.Itoa(len(l.Items)) + ">"
 	}
-	parts := make([]string, len(l.Items))
-	for i, item := range l.Items {
-		parts[i] = repr(item, depth+1)
+	parts := make([]string, 0, len(l.Items))
+	for _, item := range l.Items {
+		if *left <= 0 {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, repr(item, depth+1, left))
 	}
 	body := strings.Join(parts, ", ")
 	switch {

@@ -83,9 +83,10 @@ type loader struct {
 	empty   *nested.Map              // see noHooks
 	tensors []nested.Tensor          // a block to cut from
 	maker   tensor.Maker
-	waiting bool    // whether some tensor was made that has no bytes yet
-	fatal   error   // an error of the system, which ends the loading
-	shape   []int64 // scratch for shapes and strides
+	pay     func(...nested.Value) error // for copies; see [pickle.Payer]
+	waiting bool                        // whether some tensor was made that has no bytes yet
+	fatal   error                       // an error of the system, which ends the loading
+	shape   []int64                     // scratch for shapes and strides
 	strides []int64
 }
 
@@ -126,6 +127,17 @@ func (l *loader) inRecord(err error) error {
 
 // host is the loader as the machine sees it.
 type host loader
+
+// Pay takes what copies are paid with.
+func (h *host) Pay(pay func(...nested.Value) error) { h.pay = pay }
+
+// pays pays for a copy of all these values; false ends the loading.
+func (l *loader) pays(values ...nested.Value) bool {
+	if err := l.pay(values...); err != nil && l.fatal == nil {
+		l.fatal = err
+	}
+	return l.fatal == nil
+}
 
 // global is a name that the pickle asked for.
 type global struct {

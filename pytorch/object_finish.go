@@ -20,7 +20,7 @@ func (l *loader) finish(root nested.Value) (nested.Value, error) {
 		l.layOutAll(root)
 	}
 	for _, o := range l.opaques {
-		if o.Members == nil {
+		if o.Members == nil && l.fatal == nil {
 			o.Members = l.members(o)
 		}
 	}
@@ -134,7 +134,7 @@ func (l *loader) members(o *nested.Opaque) nested.Value {
 	}
 	if m, ok := moduleState(o.State); ok {
 		o.Reason = reasonModule
-		return moduleMembers(m)
+		return l.moduleMembers(m)
 	}
 	inside := objectMembers{state: o.State}
 	if p := l.parts[o]; p != nil {
@@ -143,7 +143,7 @@ func (l *loader) members(o *nested.Opaque) nested.Value {
 	if o.Args != nil {
 		inside.args = o.Args
 	}
-	return inside.value()
+	return l.inside(inside)
 }
 
 // objectMembers are the four ways in which things are inside an object.
@@ -154,9 +154,11 @@ type objectMembers struct {
 	state nested.Value // its attributes, as a rule
 }
 
-// value returns the one that is there, or all under names of their own.
-func (in objectMembers) value() nested.Value {
-	in.unwrapSlots()
+// inside returns the one that is there, or all under names of their own.
+func (l *loader) inside(in objectMembers) nested.Value {
+	if !l.unwrapSlots(&in) {
+		return nil
+	}
 	var there []nested.Value
 	if in.pairs != nil {
 		there = append(there, in.pairs)
@@ -176,6 +178,9 @@ func (in objectMembers) value() nested.Value {
 	case 1:
 		return there[0]
 	}
+	if !l.pays(there...) {
+		return nil
+	}
 	return in.merged()
 }
 
@@ -192,20 +197,25 @@ func hasInside(v nested.Value) bool {
 	return true
 }
 
-// unwrapSlots turns (dict, slots) into one dict.
-func (in *objectMembers) unwrapSlots() {
+// unwrapSlots turns (dict, slots) into one dict. It is false where that cannot be
+// paid for.
+func (l *loader) unwrapSlots(in *objectMembers) bool {
 	list, ok := in.state.(*nested.List)
 	if !ok {
-		return
+		return true
 	}
 	dict, slots, ok := slotState(list)
 	if !ok {
-		return
+		return true
+	}
+	if !l.pays(dict, slots) {
+		return false
 	}
 	all := nested.NewMap("dict")
 	_ = fillMap(all, dict) // keys of a map are hashable
 	_ = fillMap(all, slots)
 	in.state = all
+	return true
 }
 
 // merged puts everything in one map: pairs and items under their own keys, then
@@ -267,7 +277,7 @@ func moduleState(state nested.Value) (*nested.Map, bool) {
 // isModule reports whether a state is that of an nn.Module
 // (torch/nn/modules/module.py).
 func isModule(state *nested.Map) bool {
-	for _, name := range []string{"_parameters", "_buffers", "_modules"} {
+	for _, name := range moduleParts {
 		v, _ := state.Lookup(name)
 		if _, ok := v.(*nested.Map); !ok {
 			return false
@@ -279,9 +289,12 @@ func isModule(state *nested.Map) bool {
 // moduleMembers lists a module as its state_dict() does: parameters, persistent
 // buffers, then submodules; then plain attributes that hold no tensors. The
 // rest of its attributes stay in the object's State.
-func moduleMembers(state *nested.Map) nested.Value {
+func (l *loader) moduleMembers(state *nested.Map) nested.Value {
 	all := nested.NewMap("dict")
 	hidden := map[nested.String]bool{}
+	if !l.paysModule(state) {
+		return all
+	}
 	if v, ok := state.Lookup("_non_persistent_buffers_set"); ok {
 		if set, ok := v.(*nested.List); ok {
 			for _, name := range set.Items {
@@ -291,7 +304,7 @@ func moduleMembers(state *nested.Map) nested.Value {
 			}
 		}
 	}
-	for _, part := range []string{"_parameters", "_buffers", "_modules"} {
+	for _, part := range moduleParts {
 		v, _ := state.Lookup(part)
 		m, _ := v.(*nested.Map) // isModule has seen to it
 		for k, v := range m.All() {
@@ -305,6 +318,23 @@ func moduleMembers(state *nested.Map) nested.Value {
 	packedWeights(all, state)
 	plainAttributes(all, state)
 	return all
+}
+
+// moduleParts are the dicts that a module's state has.
+var moduleParts = []string{"_parameters", "_buffers", "_modules"}
+
+func (l *loader) paysModule(state *nested.Map) bool {
+	parts := []nested.Value{state}
+	for _, name := range append(moduleParts, "_non_persistent_buffers_set") {
+		part, _ := state.Lookup(name)
+		parts = append(parts, part)
+	}
+	for _, v := range state.All() {
+		if list, ok := v.(*nested.List); ok { // whose items are looked at
+			parts = append(parts, list)
+		}
+	}
+	return l.pays(parts...)
 }
 
 // packedWeights adds what quantized modules keep in objects of C++, weight and

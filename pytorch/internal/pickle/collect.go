@@ -104,6 +104,11 @@ func (m *machine) frozenSet(*Op) error {
 	if err := m.spend(pairCost * len(items)); err != nil {
 		return err
 	}
+	for i, item := range items {
+		if err := m.spend(keyCost(item, i)); err != nil {
+			return err
+		}
+	}
 	if items, err = nested.Distinct(items); err != nil {
 		return err
 	}
@@ -207,6 +212,9 @@ func (m *machine) add(set *nested.List, items []nested.Value) error {
 	}
 	for _, item := range items {
 		n := seen.Len()
+		if err := m.spend(keyCost(item, n)); err != nil {
+			return err
+		}
 		if err := seen.Set(item, nested.None{}); err != nil {
 			return err
 		}
@@ -254,7 +262,7 @@ func (m *machine) store(target nested.Value, pairs []nested.Value) error {
 		return m.host.Store(target, pairs)
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		if err := m.spend(keyCost(pairs[i])); err != nil {
+		if err := m.spend(keyCost(pairs[i], d.Len())); err != nil {
 			return err
 		}
 		if err := d.Set(pairs[i], pairs[i+1]); err != nil {
@@ -262,28 +270,4 @@ func (m *machine) store(target nested.Value, pairs []nested.Value) error {
 		}
 	}
 	return nil
-}
-
-// keyCost is what hashing a long key takes from the tree's room: a megabyte of
-// text that the memo makes a key a hundred thousand times takes no memory, but
-// all the time that there is.
-func keyCost(key nested.Value) int {
-	switch k := key.(type) {
-	case nested.String:
-		return longKey(len(k))
-	case nested.Bytes:
-		return longKey(len(k))
-	case nested.BigInt:
-		return longKey(k.Int.BitLen() / 8)
-	case *nested.List:
-		return longKey(16 * len(k.Items))
-	}
-	return 0
-}
-
-func longKey(n int) int {
-	if n < 256 {
-		return 0
-	}
-	return n / 16
 }

@@ -58,6 +58,9 @@ type Host interface {
 func Load(c *Cursor, host Host, limits checkpoint.Limits, present int64, slots *Slots) (nested.Value, error) {
 	m := newMachine(c, host, limits, present)
 	m.slots = slots
+	if p, ok := host.(Payer); ok {
+		p.Pay(m.pay)
+	}
 	var op Op
 	for !m.done {
 		if err := m.quick(&op); err != nil {

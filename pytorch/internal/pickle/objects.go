@@ -16,6 +16,9 @@ func (m *machine) global(op *Op) error {
 
 // resolve asks the host for a name, once.
 func (m *machine) resolve(module, name []byte, offset int64) (nested.Value, error) {
+	if err := m.spend(longKey(len(module) + len(name))); err != nil {
+		return nil, err
+	}
 	m.name = append(append(append(m.name[:0], module...), '\n'), name...)
 	if v, ok := m.globals[string(m.name)]; ok {
 		return v, nil
@@ -55,6 +58,9 @@ func (m *machine) persistent(*Op) error {
 	if err := m.spend(callCost); err != nil {
 		return err
 	}
+	if err := m.pay(id[0]); err != nil {
+		return err
+	}
 	v, err := m.host.Persistent(id[0])
 	return m.pushNew(v, err)
 }
@@ -70,6 +76,9 @@ func (m *machine) textPersistent(op *Op) error {
 // call pushes what the host makes of a callee and its arguments.
 func (m *machine) call(how How, callee nested.Value, args *nested.List) error {
 	if err := m.spend(callCost); err != nil {
+		return err
+	}
+	if err := m.pay(callee, args); err != nil {
 		return err
 	}
 	v, err := m.host.Call(how, callee, args)
@@ -170,6 +179,9 @@ func (m *machine) build(*Op) error {
 		return err
 	}
 	object, state := v[0], v[1]
+	if err := m.pay(state); err != nil {
+		return err
+	}
 	m.stack = m.stack[:len(m.stack)-1]
 	built, err := m.host.Build(object, state)
 	if err != nil {
