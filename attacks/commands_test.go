@@ -121,12 +121,12 @@ var every = slices.Concat(most, others)
 const everyVariable = "WICK_ATTACKS_EVERY"
 
 // chosen returns what is run on the next attack: 1 of the others on an opcode, of
-// which there are thousands, and 3 on what is unlike its neighbours.
+// which there are thousands, and 5 on what is unlike its neighbours.
 func chosen(isOpcode bool, turn int) (list []command, next int) {
 	if os.Getenv(everyVariable) != "" {
 		return every, turn
 	}
-	list, n := slices.Clone(most), 3
+	list, n := slices.Clone(most), 5
 	if isOpcode {
 		list, n = slices.Clone(few), 1
 	}
