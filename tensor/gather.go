@@ -86,6 +86,7 @@ func (w *worker) packLoops(dst []byte, wk *walk, offset int64, loops []loop) err
 	case s.Sequential():
 		return w.packPasses(dst, wk, offset, loops)
 	case s.spec.File == nil:
+		w.run.read(int64(len(dst)))
 		pack(dst, s.spec.Memory[wk.bytesAt(offset):], loops, size)
 		return nil
 	}

@@ -71,6 +71,7 @@ func (s *spanTask) do(w *worker) {
 func (w *worker) moveSpan(s *spanTask, lo, hi int64) error {
 	st := s.walk.storage
 	if !s.inPlace() && st.spec.File == nil && st.spec.Memory != nil {
+		w.run.read(hi - lo)
 		return w.deliver(s, lo, st.spec.Memory[lo:hi], false)
 	}
 	b := w.landing(s, lo, hi)
