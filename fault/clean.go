@@ -34,7 +34,8 @@ func Clean(s string, most int) string {
 
 func isClean(s string) bool {
 	for _, r := range s {
-		if r == utf8.RuneError || !unicode.IsGraphic(r) {
+		isPrintable := ' ' <= r && r <= '~' // most texts: no table need be looked up
+		if !isPrintable && (r == utf8.RuneError || !unicode.IsGraphic(r)) {
 			return false
 		}
 	}

@@ -245,12 +245,28 @@ func (w *Walker) control(op *Op, arg nested.Value) (string, bool) {
 	return "", false
 }
 
+// madeBy is the container that an opcode makes, and the meaning of one that makes
+// it empty.
+func madeBy(code Opcode) (kind, meaning string) {
+	switch code {
+	case EMPTY_LIST, LIST:
+		return "list", "push an empty list"
+	case EMPTY_DICT:
+		return "dict", "push an empty dict"
+	case EMPTY_TUPLE:
+		return "()", "push an empty tuple"
+	case EMPTY_SET:
+		return "set", "push an empty set"
+	default:
+		return "frozenset", ""
+	}
+}
+
 // container makes and fills lists, tuples, dicts and sets.
 func (w *Walker) container(op *Op) (string, bool) {
 	switch op.Code {
 	case EMPTY_LIST, EMPTY_DICT, EMPTY_SET, EMPTY_TUPLE:
-		kind := map[Opcode]string{EMPTY_LIST: "list", EMPTY_DICT: "dict", EMPTY_SET: "set", EMPTY_TUPLE: "()"}[op.Code]
-		return w.put(kind, "push an empty "+strings.Replace(kind, "()", "tuple", 1)), true
+		return w.put(madeBy(op.Code)), true
 	case TUPLE1, TUPLE2, TUPLE3:
 		n := int(op.Code-TUPLE1) + 1
 		first := ""
@@ -261,8 +277,8 @@ func (w *Walker) container(op *Op) (string, bool) {
 	case TUPLE:
 		return w.tuple(w.popMark()), true
 	case LIST, FROZENSET:
-		kind := map[Opcode]string{LIST: "list", FROZENSET: "frozenset"}[op.Code]
 		n, _ := w.popMark()
+		kind, _ := madeBy(op.Code)
 		return w.put(kind, "make a "+kind+" of "+strconv.Itoa(n)), true
 	case DICT:
 		n, _ := w.popMark()

@@ -83,6 +83,9 @@ type instructions struct {
 	name   string // of the file of a folder, "" outside of one
 	pickle int    // that is being printed, -1 for none yet
 	seen   bool
+	// Memory of a row, used again: there are millions.
+	text []byte
+	json jsonout.Object
 }
 
 // folder goes through the files of a folder that can have pickles.
@@ -134,16 +137,15 @@ func (p *instructions) print(in *pytorch.Instruction) error {
 	first := !p.seen
 	p.seen = true
 	if p.flags.json || p.flags.jsonl {
-		line := p.object(in)
+		before, after := ",\n", ""
 		switch {
 		case p.flags.jsonl:
-			line = append(line, '\n')
+			before, after = "", "\n"
 		case first:
-			line = append([]byte{'\n'}, line...)
-		default:
-			line = append([]byte(",\n"), line...)
+			before = "\n"
 		}
-		_, err := p.out.Write(line)
+		p.text = append(append(append(p.text[:0], before...), p.object(in)...), after...)
+		_, err := p.out.Write(p.text)
 		return err
 	}
 	if in.Pickle != p.pickle {
@@ -153,8 +155,10 @@ func (p *instructions) print(in *pytorch.Instruction) error {
 	return p.row(in)
 }
 
+// object is one instruction as JSON, valid until the next.
 func (p *instructions) object(in *pytorch.Instruction) []byte {
-	var o jsonout.Object
+	o := &p.json
+	o.Reset()
 	if p.name != "" {
 		o.String("file", p.name)
 	}
@@ -205,9 +209,22 @@ func (p *instructions) row(in *pytorch.Instruction) error {
 	if in.Arg != nil {
 		arg = nested.Repr(in.Arg)
 	}
-	name := fmt.Sprintf("%-16s", in.Opcode)
-	_, err := fmt.Fprintf(p.out, "%8d  %s  %s\n", in.Offset, p.paint(opcodeStyle(in.Opcode), name), p.columns(arg, in.Meaning))
+	offset := strconv.FormatInt(in.Offset, 10)
+	b := append(p.text[:0], blanks(8-len(offset))...)
+	b = append(append(b, offset...), "  "...)
+	b = append(b, p.paint(opcodeStyle(in.Opcode), in.Opcode+blanks(16-len(in.Opcode)))...)
+	b = append(append(b, "  "...), p.columns(arg, in.Meaning)...)
+	p.text = append(b, '\n')
+	_, err := p.out.Write(p.text)
 	return err
+}
+
+func blanks(n int) string {
+	const some = "                                          "
+	if n <= len(some) {
+		return some[:max(0, n)]
+	}
+	return strings.Repeat(" ", n)
 }
 
 // opcodeStyle marks what names or calls something.
@@ -232,7 +249,7 @@ func (p *instructions) columns(arg, meaning string) string {
 		room = max(p.width-before-width-columnGap, leastArg)
 	}
 	arg = fit(arg, width)
-	gap := strings.Repeat(" ", max(0, width-textWidth(arg))+columnGap)
+	gap := blanks(max(0, width-textWidth(arg)) + columnGap)
 	return strings.TrimRight(arg+gap+fit(meaning, room), " ")
 }
 
