@@ -1,6 +1,9 @@
 package attacks
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Repeats are files in which the memo hands one large value to a call, a key or a
 // row again and again, at two bytes a time: whoever copies it, hashes it, or spells
@@ -48,7 +51,37 @@ func Repeats() []Case {
 	} {
 		add(c.what, c.value, c.prelude, c.unit)
 	}
-	return append(cases, repeatedRows()...)
+	return append(append(cases, repeatedRows()...), sharedLists()...)
+}
+
+// sharedLists are pickles of a kilobyte in which a list holds one other twice, again
+// and again, so that there are up to 2^60 ways to its number or its tensor, and each
+// of them has hundreds of steps where a chain of lists leads there.
+func sharedLists() []Case {
+	var cases []Case
+	add := func(ways, chain int, what, end string) {
+		twice := map[string]string{"lists": "q\x00h\x00e", "dicts": "q\x00" + text("b") + "h\x00u"}[what]
+		open, one := map[string]string{"lists": "](", "dicts": "}(" + text("a")}[what], map[string]string{"lists": "e", "dicts": "u"}[what]
+		name := fmt.Sprintf("shared %s: %d ways in a chain of %d", what, ways, chain)
+		if end == "" {
+			end = "K\x01"
+		} else {
+			name += ", a tensor"
+		}
+		cases = append(cases, inZip(name, Any, func() string {
+			return "\x80\x02" + repeat(open, ways+chain) + end + repeat(twice, ways) + repeat(one, chain) + "."
+		}))
+	}
+	for _, ways := range []int{15, 16, 17, 18, 20, 23, 60} {
+		for _, chain := range []int{0, 14, 236, 3000} {
+			add(ways, chain, "lists", "")
+		}
+		add(ways, 0, "dicts", "")
+		add(ways, 236, "dicts", "")
+		add(ways, 0, "lists", tensor(storage("0", 16), 0, []int64{1}, []int64{1}))
+		add(ways, 236, "lists", tensor(storage("0", 16), 0, []int64{1}, []int64{1}))
+	}
+	return cases
 }
 
 // many puts nine texts that differ in their last letter into the memo.

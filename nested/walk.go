@@ -8,16 +8,23 @@ import (
 
 // WalkLimits bounds a [Walk]. A zero field means its default.
 type WalkLimits struct {
-	Paths int64 // ways from the root to a node that are visited; default 16,777,216
+	Paths int64 // ways from the root to a node that are visited; default 262,144 and one for each value in the tree
 	Depth int   // steps from the root; default 10,000
 }
 
-// The defaults of [WalkLimits]. A model of a million tensors with an optimizer
-// is some ten million paths; Python's own pickler stops some 300 levels down.
-const (
-	DefaultPaths = 1 << 24
-	DefaultDepth = 10_000
-)
+// DefaultDepth is the default of [WalkLimits]. Python's own pickler stops some 300
+// levels down.
+const DefaultDepth = 10_000
+
+// sharedPaths is how many ways more than values a tree may have by default: values
+// that share each other, such as tied weights, have several each.
+const sharedPaths = 1 << 18
+
+// MeanSteps is how many steps the ways that are allowed may have on the average:
+// whoever keeps ways, or writes them, pays for steps. A kilobyte of lists that share
+// each other below a chain of lists is a quarter of a million ways of hundreds of
+// steps.
+const MeanSteps = 8
 
 // Visitor is called for every node that a [Walk] names: scalars, leaves,
 // opaque objects (before their members), and empty containers. Containers that
@@ -29,20 +36,24 @@ type Visitor func(path Path, v Value) error
 // Walk visits every path of the graph below root in the order of the file. It
 // counts paths first: a subtree over the limits that holds no tensor is one
 // [*Opaque] with reason "limit", and one that holds a tensor ends the walk with
-// [fault.ErrLimit]. A node that contains itself is, at the second meeting, one
+// [fault.ErrLimit]. All paths together may have [MeanSteps] steps for each path that
+// is allowed. A node that contains itself is, at the second meeting, one
 // *Opaque with reason "cycle". Walk does not change the tree.
 func Walk(root Value, limits WalkLimits, visit Visitor) error {
-	if limits.Paths <= 0 {
-		limits.Paths = DefaultPaths
-	}
 	if limits.Depth <= 0 {
 		limits.Depth = DefaultDepth
 	}
-	w := walker{limits: limits, visit: visit}
-	if left := smallTree; limits.Paths >= smallTree && limits.Depth >= smallTree && isSmall(root, &left) {
+	w := walker{limits: limits, isDefault: limits.Paths <= 0, visit: visit}
+	left := smallTree
+	isRoomy := (w.isDefault || limits.Paths >= smallTree*smallTree/MeanSteps) && limits.Depth >= smallTree
+	if isRoomy && isSmall(root, &left) {
+		w.limits.Paths = max(limits.Paths, sharedPaths)
 		return w.walkSmall(make(Path, 0, 4), root)
 	}
 	w.stats, w.open = measure(root), map[Value]bool{}
+	if w.isDefault {
+		w.limits.Paths = sharedPaths + w.stats.values
+	}
 	return w.walk(make(Path, 0, 8), root)
 }
 
@@ -87,11 +98,13 @@ func (w *walker) walkSmall(path Path, v Value) error {
 }
 
 type walker struct {
-	limits  WalkLimits
-	visit   Visitor
-	stats   *measures
-	open    map[Value]bool // containers on the path, to see cycles
-	visited int64
+	limits    WalkLimits
+	isDefault bool // the limit on paths: nobody can raise it
+	visit     Visitor
+	stats     *measures
+	open      map[Value]bool // containers on the path, to see cycles
+	visited   int64          // paths
+	steps     int64          // of them
 }
 
 // walk visits v and what is below it. Its recursion is bounded by limits.Depth.
@@ -106,7 +119,7 @@ func (w *walker) walk(path Path, v Value) error {
 		}
 		s = w.stats.of(v)
 	}
-	if s.paths > w.limits.Paths || len(path)+s.height > w.limits.Depth {
+	if w.isOver(s, int64(len(path))) || len(path)+s.height > w.limits.Depth {
 		if s.tensor && len(path) >= w.limits.Depth {
 			return fault.NewLimit("depth", int64(s.height)+int64(len(path)), int64(w.limits.Depth)).OnPath(path.String())
 		}
@@ -126,11 +139,31 @@ func (w *walker) walk(path Path, v Value) error {
 	return w.children(path, v)
 }
 
+// isOver reports whether the paths through a container so many steps from the root
+// are too many, or too long.
+func (w *walker) isOver(s stat, depth int64) bool {
+	most := w.mostSteps()
+	return s.paths > w.limits.Paths || s.steps > most || s.paths > (most-s.steps)/max(depth, 1)
+}
+
+func (w *walker) mostSteps() int64 { return min(w.limits.Paths, math.MaxInt64/MeanSteps) * MeanSteps }
+
 func (w *walker) emit(path Path, v Value) error {
-	if w.visited++; w.visited > w.limits.Paths {
-		return fault.NewLimit("paths", w.visited, w.limits.Paths).OnPath(path.String())
+	w.visited++
+	w.steps += int64(len(path))
+	if w.visited > w.limits.Paths || w.steps > w.mostSteps() {
+		return w.over().OnPath(path.String())
 	}
 	return w.visit(path, v)
+}
+
+// over is the error of too many paths, or too long ones.
+func (w *walker) over() *fault.Error {
+	value := max(w.visited, (w.steps+MeanSteps-1)/MeanSteps)
+	if w.isDefault {
+		return fault.NewBound("paths", value, w.limits.Paths)
+	}
+	return fault.NewLimit("paths", value, w.limits.Paths)
 }
 
 func (w *walker) children(path Path, v Value) error {
@@ -184,14 +217,16 @@ func isContainer(v Value) bool {
 // stat is what is known of a container before it is walked.
 type stat struct {
 	paths  int64 // saturating
+	steps  int64 // of all paths together, from the container; saturating
 	height int
 	tensor bool
 }
 
 // measures holds the stats of containers that hold others.
 type measures struct {
-	stats paged[stat]
-	at    map[Value]int32
+	stats  paged[stat]
+	at     map[Value]int32
+	values int64 // in the tree, each as often as a container of its holds it
 }
 
 func (m *measures) of(v Value) stat {
@@ -206,7 +241,7 @@ func (m *measures) of(v Value) stat {
 // nothing is left out without an error.
 const maxNesting = 1 << 17
 
-var tooDeep = stat{paths: math.MaxInt64, height: math.MaxInt32, tensor: true}
+var tooDeep = stat{paths: math.MaxInt64, steps: math.MaxInt64, height: math.MaxInt32, tensor: true}
 
 // begin makes an empty stat for v.
 func (m *measures) begin(v Value) int32 {
@@ -290,10 +325,12 @@ func measure(root Value) *measures {
 			continue
 		}
 		top.next++
+		m.values++
 		if !isContainer(kid) {
 			own.addLeaf(kid)
 		} else if s, shallow := shallowStat(kid); shallow {
 			own.add(s)
+			m.values += s.paths
 		} else if at, known := m.at[kid]; known {
 			own.add(*m.stats.get(at)) // finished, or open: a cycle counts as it stands
 		} else if stack.n > maxNesting {
@@ -329,12 +366,14 @@ func (s *stat) addLeaf(v Value) {
 		s.tensor = true
 	}
 	s.paths = saturate(s.paths, 1)
+	s.steps = saturate(s.steps, 1)
 	s.height = max(s.height, 1)
 }
 
 func (s *stat) add(kid stat) {
 	s.tensor = s.tensor || kid.tensor
 	s.paths = saturate(s.paths, max(kid.paths, 1))
+	s.steps = saturate(s.steps, saturate(kid.steps, max(kid.paths, 1)))
 	s.height = max(s.height, min(kid.height, math.MaxInt32-1)+1)
 }
 

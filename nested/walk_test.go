@@ -2,6 +2,7 @@ package nested
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -40,6 +41,56 @@ func chain(n int, end Value) Value {
 		end = NewList("list", end)
 	}
 	return end
+}
+
+// ways is a value that 2^n ways lead to, in n lists.
+func ways(n int, v Value) Value {
+	for range n {
+		v = NewList("list", v, v)
+	}
+	return v
+}
+
+// TestWalkSteps stops a walk to a tensor when its paths are too long together, at
+// the same place whoever set the limit, and says that it can be raised only
+// where it can.
+func TestWalkSteps(t *testing.T) {
+	root := chain(240, ways(16, &Tensor{Tensor: tensor.Of([]float32{1})}))
+	for _, limits := range []WalkLimits{{}, {Paths: 1 << 18}} {
+		visited := 0
+		err := Walk(root, limits, func(Path, Value) error { visited++; return nil })
+		var e *fault.Error
+		if !errors.As(err, &e) || e.Limit != "paths" || (e.Cure != "") != (limits.Paths > 0) {
+			t.Errorf("%+v: %v", limits, err)
+		}
+		if most := 1 << 18 * 8 / 256; visited < most || visited > most+20 {
+			t.Errorf("%+v: %d visited, want %d", limits, visited, most)
+		}
+	}
+}
+
+// TestWalkDefault walks as many paths as there are values, and some more that
+// are shared.
+func TestWalkDefault(t *testing.T) {
+	flat := NewList("list")
+	for range 600_000 {
+		flat.Items = append(flat.Items, Int(1))
+	}
+	visited := 0
+	if err := Walk(flat, WalkLimits{}, func(Path, Value) error { visited++; return nil }); err != nil || visited != 600_000 {
+		t.Errorf("%d visited, %v", visited, err)
+	}
+	flat.Items = flat.Items[:200_000]
+	for n, want := range map[int]string{2: "", 3: "!limit"} { // times 200,000
+		twice := NewList("list")
+		for range n {
+			twice.Items = append(twice.Items, flat)
+		}
+		got, err := names(t, twice, WalkLimits{})
+		if err != nil || want != "" && got != want || want == "" && len(strings.Fields(got)) != n*200_000 {
+			t.Errorf("%d times: %.100s, %v", n, got, err)
+		}
+	}
 }
 
 // TestWalk visits every path of a tree in order, shared nodes once for each path.
@@ -88,6 +139,9 @@ func TestWalkLimits(t *testing.T) {
 		"a shallow one too deep":   {mapOf("d", chain(3, NewList("list")), "t", leaf), WalkLimits{Depth: 2}, "d!limit t", nil},
 		"many paths":               {NewList("list", Int(1), Int(2), Int(3), leaf), WalkLimits{Paths: 2}, "0 1", fault.ErrLimit},
 		"a hundred thousand lists": {chain(100_000, Int(1)), WalkLimits{}, "!limit", nil},
+		"ways of many steps":       {mapOf("b", chain(240, ways(16, Int(1))), "t", leaf), WalkLimits{}, "b!limit t", nil},
+		"ways of many steps below": {mapOf("b", chain(30, ways(16, Int(1)))), WalkLimits{Paths: 1 << 17}, "!limit", nil},
+		"a limit beyond numbers":   {mapOf("b", chain(600, Int(1))), WalkLimits{Paths: math.MaxInt64}, "b" + strings.Repeat(".0", 600), nil},
 	} {
 		got, err := names(t, c.root, c.limits)
 		if !errors.Is(err, c.err) || (c.err == nil) != (err == nil) || got != c.want {

@@ -30,14 +30,18 @@ func pace(inUse uint64) int {
 	}
 }
 
-// paceCollector sets the pace after each collection from here on.
-func paceCollector() {
+// paceCollector sets the pace after each collection from here on, and, where there
+// is a limit, bytes, the limit beside it. 0 stands for none.
+func paceCollector(limit int64) {
 	debug.SetGCPercent(pace(0))
-	paceNext(pace(0))
+	if limit > 0 {
+		debug.SetMemoryLimit(limit)
+	}
+	paceNext(pace(0), limit)
 }
 
 // paceNext leaves garbage behind whose finalizer tells the next collection.
-func paceNext(last int) {
+func paceNext(last int, limit int64) {
 	mark := new([16]byte) // large enough not to share a block with others
 	runtime.SetFinalizer(mark, func(*[16]byte) {
 		var m runtime.MemStats
@@ -46,9 +50,16 @@ func paceNext(last int) {
 		if next != last {
 			debug.SetGCPercent(next)
 		}
-		paceNext(next)
+		if limit > 0 {
+			debug.SetMemoryLimit(max(limit, above(m.HeapAlloc)))
+		}
+		paceNext(next, limit)
 	})
 }
+
+// above is a limit for a heap that is in use: one below it would have the collector
+// run without end, for nothing.
+func above(inUse uint64) int64 { return int64(inUse)/8*9 + 12<<20 } //nolint:gosec // a heap is below 2^63
 
 // small is the size, bytes, up to which a file keeps the whole command within
 // smallLimit as far as collecting garbage can, and not within what its heap may
@@ -58,13 +69,13 @@ const (
 	smallLimit = 128 << 20
 )
 
-// limitSmall asks the collector to work harder where all files that the command
-// line names are small. It says no word of what cannot be told: folders, pipes,
-// addresses.
-func limitSmall(args []string) {
+// limitOf is the limit for a command line: none unless all files that it names are
+// small. It says no word of what cannot be told: folders, pipes, addresses.
+func limitOf(args []string) int64 {
 	if onlySmall(args) {
-		debug.SetMemoryLimit(smallLimit)
+		return smallLimit
 	}
+	return 0
 }
 
 // onlySmall reports whether args name files, all of them small.

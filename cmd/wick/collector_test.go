@@ -33,3 +33,12 @@ func TestOnlySmall(t *testing.T) {
 		}
 	}
 }
+
+// A limit that lies below what is in use is worse than none.
+func TestAbove(t *testing.T) {
+	for _, inUse := range []uint64{0, 1, 100 << 20, 200 << 20, 1 << 40} {
+		if got := above(inUse); got <= int64(inUse)+int64(inUse)/10 || got > int64(inUse)/4*5+smallLimit {
+			t.Errorf("%d for %d", got, inUse)
+		}
+	}
+}

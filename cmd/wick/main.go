@@ -19,11 +19,12 @@ import (
 const grace = 3 * time.Second
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		paceCollector()
-	}
+	limit := int64(0)
 	if os.Getenv("GOMEMLIMIT") == "" {
-		limitSmall(os.Args[1:])
+		limit = limitOf(os.Args[1:])
+	}
+	if os.Getenv("GOGC") == "" {
+		paceCollector(limit)
 	}
 	// A fault of wick is one line too. Who hunts it sets GOTRACEBACK, which wins.
 	debug.SetTraceback("none")

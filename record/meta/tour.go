@@ -12,10 +12,12 @@ type Tour struct {
 	limits checkpoint.Limits
 	nodes  int64
 	depth  int64
+	steps  int64 // of the ways to all nodes
 	open   map[nested.Value]bool
 }
 
-// NewTour returns a tour within the limits on paths and depth.
+// NewTour returns a tour within the limits on paths, whose steps count as
+// [nested.Walk] counts them, and on depth.
 func NewTour(limits checkpoint.Limits) *Tour {
 	return &Tour{limits: limits.Default(), open: map[nested.Value]bool{}}
 }
@@ -26,8 +28,9 @@ func NewTour(limits checkpoint.Limits) *Tour {
 func (t *Tour) Enter(v nested.Value) (nested.Value, error) {
 	t.nodes++
 	t.depth++
-	if t.nodes > t.limits.Paths {
-		return nil, fault.NewLimit("paths", t.nodes, t.limits.Paths)
+	t.steps += t.depth
+	if n := max(t.nodes, t.steps/nested.MeanSteps); n > t.limits.Paths {
+		return nil, fault.NewLimit("paths", n, t.limits.Paths)
 	}
 	if t.depth > t.limits.Depth {
 		return nil, fault.NewLimit("depth", t.depth, t.limits.Depth)
