@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -76,6 +77,11 @@ func buildAndRun(m *testing.M) int {
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/wick").CombinedOutput(); err != nil {
 		panic(string(out))
 	}
+	for range cap(runners) {
+		r := startRunner()
+		defer r.stop()
+		runners <- r
+	}
 	return m.Run()
 }
 
@@ -98,20 +104,59 @@ type order struct {
 	Commands           []command
 }
 
-// serve is a runner: it reads an order and writes the outcomes.
+// serve is a runner: it reads orders and writes the outcomes of each.
 func serve() int {
-	var o order
-	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
-		return 1
+	orders, outcomes := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var o order
+		if err := orders.Decode(&o); err != nil {
+			return 0 // the test has ended
+		}
+		var all []outcome
+		for _, command := range o.Commands {
+			all = append(all, o.quickest(command))
+		}
+		if err := outcomes.Encode(all); err != nil {
+			return 1
+		}
 	}
-	var all []outcome
-	for _, command := range o.Commands {
-		all = append(all, o.quickest(command))
+}
+
+// runner is another process of this program that serves.
+type runner struct {
+	process  *exec.Cmd
+	orders   io.WriteCloser
+	outcomes *json.Decoder
+}
+
+// runners are those that have nothing to do.
+var runners = make(chan *runner, runtime.GOMAXPROCS(0))
+
+func startRunner() *runner {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(all); err != nil {
-		return 1
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), runnerVariable+"="+asRunner)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		panic(err)
 	}
-	return 0
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		panic(err)
+	}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	return &runner{cmd, in, json.NewDecoder(out)}
+}
+
+func (r *runner) stop() {
+	_ = r.orders.Close()
+	_ = r.process.Wait()
 }
 
 // quickest runs a command, and again where it took too long: what else a machine
@@ -179,23 +224,13 @@ func (o order) run(c command) outcome {
 // runAll has a runner run commands on a file.
 func runAll(t *testing.T, file, dir string, commands []command) []outcome {
 	t.Helper()
-	in, err := json.Marshal(order{program, file, dir, commands})
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), runnerVariable+"="+asRunner)
-	cmd.Stdin = bytes.NewReader(in)
-	out, err := cmd.Output()
-	if err != nil {
+	r := <-runners
+	defer func() { runners <- r }()
+	if err := json.NewEncoder(r.orders).Encode(order{program, file, dir, commands}); err != nil {
 		t.Fatal(err)
 	}
 	var all []outcome
-	if err := json.Unmarshal(out, &all); err != nil {
+	if err := r.outcomes.Decode(&all); err != nil {
 		t.Fatal(err)
 	}
 	return all
