@@ -21,7 +21,7 @@ import (
 //	Stack         stack          16777216     1<<62         values on the machine's stack
 //	Depth         depth          10000        100000        nesting of marks and of the finished tree
 //	NDim          ndim           64           64            dimensions of a tensor
-//	Paths         paths          16777216     1<<62         ways from the root that a walk visits; see [Env.Following]
+//	Paths         paths          16777216     1<<62         ways from the root that a walk visits, of [nested.MeanSteps] steps on the average; see [Env.Following]
 //	StringBytes   string bytes   268435456    1<<62         bytes of one string or byte string
 //	IntBytes      int bytes      1048576      1<<62         bytes of one big integer
 //	Tensors       tensors        16777216     1<<62         tensors of one checkpoint; see [Env.Following]
