@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 )
 
 // quiet is the heap, bytes, below which nobody looks for garbage: most commands
@@ -70,9 +71,10 @@ const (
 )
 
 // limitOf is the limit for a command line: none unless all files that it names are
-// small. It says no word of what cannot be told: folders, pipes, addresses.
+// small, or what it reads is a pipe, which may be. It says no word of folders and
+// addresses.
 func limitOf(args []string) int64 {
-	if onlySmall(args) {
+	if onlySmall(args) || slices.Contains(args, "-") {
 		return smallLimit
 	}
 	return 0

@@ -123,7 +123,7 @@ func (a *app) noteGen(f *genFlags, res *gen.Result) {
 
 // options are those of the code.
 func (f *genFlags) options(file string, getenv func(string) string) gen.Options {
-	o := gen.Options{Package: f.pkg, Type: f.typ, Source: filepath.Base(file), Plain: f.plain, Load: f.loadPath(file)}
+	o := gen.Options{Package: f.pkg, Type: f.typ, Source: filepath.Base(file), Plain: f.plain, Load: f.loadPath(file), NoTest: f.noTest || f.output == "-"}
 	if o.Package == "" {
 		o.Package = getenv("GOPACKAGE")
 	}

@@ -21,8 +21,12 @@ type writer struct {
 	p       *plan
 	b       bytes.Buffer
 	imports map[string]bool
-	lazy    bool // a field stays lazy
+	lazy    bool     // a field stays lazy
+	rows    []string // what takes the place of rowsMark
 }
+
+// rowsMark stands for rows while the file is formatted.
+const rowsMark = "// rows\n"
 
 func (p *plan) write() (*Result, error) {
 	w := &writer{p: p, imports: map[string]bool{}}
@@ -32,9 +36,11 @@ func (p *plan) write() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	test, err := p.testFile(w.lazy)
-	if err != nil {
-		return nil, err
+	var test []byte
+	if !p.o.NoTest {
+		if test, err = p.testFile(w.lazy); err != nil {
+			return nil, err
+		}
 	}
 	return &Result{Code: code, Test: test, Types: len(p.types), Tensors: p.countTensors(), LeftOut: p.leftOut}, nil
 }
@@ -81,7 +87,11 @@ func (w *writer) file() ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap("bug", "BUG: the Go code does not parse", err)
 	}
-	return code, nil
+	before, after, found := bytes.Cut(code, []byte("\t\t"+rowsMark))
+	if !found {
+		return code, nil
+	}
+	return slices.Concat(before, []byte(strings.Join(w.rows, "")), after), nil
 }
 
 func mapKeys(m map[string]bool) func(func(string) bool) {

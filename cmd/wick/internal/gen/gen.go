@@ -28,12 +28,13 @@ type Options struct {
 	Rules   string // the rules that made the tree, in the grammar of rule files, "" for none
 	Load    string // where the test finds the checkpoint, relative to the test; "" if it cannot know
 	Plain   bool   // packed slices with their shapes in tags, instead of structs of package nn and arrays
+	NoTest  bool   // Result.Test is not wanted
 }
 
 // Result is what Generate wrote.
 type Result struct {
 	Code []byte // the Go file
-	Test []byte // its test file
+	Test []byte // its test file, nil with Options.NoTest
 
 	Types   int // struct types
 	Tensors int // tensors that have a field

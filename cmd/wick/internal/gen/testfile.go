@@ -25,7 +25,8 @@ func (w *writer) fieldsTest() {
 	w.printf("\n// Test%sFields checks that every tensor that the checkpoint had has a field that takes it.\n", o.Type)
 	w.printf("func Test%sFields(t *%s) {\nroot := %s(\"dict\")\n", o.Type, w.use("testing", "T"), w.use("wick/nested", "NewMap"))
 	w.printf("zeros := %s(%s{Name: \"zeros\", Size: 16, Memory: make([]byte, 16)})\n", w.use("wick/tensor", "NewStorage"), w.use("wick/tensor", "StorageSpec"))
-	w.printf("for _, row := range []struct {\nname, dtype string\nshape []int64\n}{\n%s", strings.Join(rows, ""))
+	w.rows = rows
+	w.printf("for _, row := range []struct {\nname, dtype string\nshape []int64\n}{\n%s", rowsMark)
 	w.printf("} {\nd, ok := %s(row.dtype)\nif !ok {\nt.Fatalf(\"no dtype is called %%s\", row.dtype)\n}\n", w.use("wick/tensor", "ParseDType"))
 	w.printf("x, err := %s(%s{Storage: zeros, DType: d, Shape: row.shape, Strides: make([]int64, len(row.shape))})\nif err != nil {\nt.Fatal(err)\n}\n",
 		w.use("wick/tensor", "New"), w.use("wick/tensor", "Spec"))
@@ -35,7 +36,9 @@ func (w *writer) fieldsTest() {
 	w.printf("if got := len(plan.Applied); got < %d {\nt.Errorf(\"%%d tensors have a field, need %d\", got)\n}\n}\n", len(rows), len(rows))
 }
 
-// fieldRows are the tensors that a name finds, as rows of the test's table.
+// fieldRows are the tensors that a name finds, as rows of the test's table, with
+// their indentation: formatting tens of thousands of them takes more memory than
+// all else.
 func (w *writer) fieldRows() (rows []string) {
 	for i := range w.p.index.Entries {
 		e := &w.p.index.Entries[i]
@@ -47,7 +50,7 @@ func (w *writer) fieldRows() (rows []string) {
 		if len(t.Shape()) > 0 {
 			shape = "[]int64{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(t.Shape())), ", "), "[]") + "}"
 		}
-		rows = append(rows, fmt.Sprintf("{%s, %q, %s},\n", strconv.QuoteToASCII(e.Name), t.DType().String(), shape))
+		rows = append(rows, fmt.Sprintf("\t\t{%s, %q, %s},\n", strconv.QuoteToASCII(e.Name), t.DType().String(), shape))
 	}
 	return rows
 }
