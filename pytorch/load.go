@@ -76,6 +76,7 @@ type loader struct {
 	inner   int64                    // bytes inside of the pickle that may still be opened; 0 before the first
 	names   map[string]*global       // by module.Name in Python 3's spelling
 	slots   storageSlots             // by storage key
+	views   map[string]storageRef    // by view key; legacy files only, nil elsewhere
 	opaques []*nested.Opaque         // of this pickle, in order
 	parts   map[*nested.Opaque]*part // what APPEND and SETITEM gave to some of them
 	recent  [2]*global               // what was called last: a rebuild function and OrderedDict take turns

@@ -1,6 +1,7 @@
 package pytorch
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -75,6 +76,12 @@ func (s *storageSlots) get(key string) (slot *storageSlot, known bool) {
 	}
 	s.far[key] = slot
 	return slot, false
+}
+
+// known reports whether there is a slot of a key.
+func (s *storageSlots) known(key string) bool {
+	at := numberKey(key)
+	return at >= 0 && at < len(s.near) && s.near[at] != nil || s.far[key] != nil
 }
 
 // next cuts a slot from a block of them.
@@ -226,7 +233,7 @@ func (l *loader) storageNode(ref storageRef, class string) nested.Value {
 	slot, known := l.slots.get(ref.Key)
 	if !known {
 		l.resolve(slot, ref)
-		return slot.first.begin(ref, class, slot)
+		return slot.first.begin(ref, class, slot, l.clash(ref))
 	}
 	if slot.first.ref.same(ref) {
 		return &slot.first.node
@@ -238,12 +245,38 @@ func (l *loader) storageNode(ref storageRef, class string) nested.Value {
 	}
 	e := &storageEntry{}
 	slot.more = append(slot.more, e)
-	return e.begin(ref, class, slot)
+	return e.begin(ref, class, slot, l.clash(ref))
+}
+
+// clash refuses a key with two meanings. Torch keeps storages and views by their
+// keys in one table and takes what it met first, whatever the next id says of it
+// (torch/serialization.py, persistent_load in _legacy_load).
+func (l *loader) clash(ref storageRef) error {
+	if l.views == nil && ref.View == nil {
+		return nil
+	}
+	key := ref.Key
+	_, twice := l.views[key]
+	if v := ref.View; v != nil && !twice {
+		have, known := l.views[v.Key]
+		key, twice = v.Key, l.slots.known(v.Key) || known && !(have.Key == ref.Key && have.same(ref))
+	}
+	if twice {
+		return fault.New(fault.Malformed, "key "+strconv.Quote(key)+" of two storages or views").
+			InRecord(legacyName(ref.Key)).Needs("one for each key", damaged)
+	}
+	if l.views == nil {
+		l.views = map[string]storageRef{}
+	}
+	if ref.View != nil {
+		l.views[key] = ref
+	}
+	return nil
 }
 
 // begin fills an entry.
-func (e *storageEntry) begin(ref storageRef, class string, slot *storageSlot) *nested.Tensor {
-	e.ref, e.storage, e.err = ref, slot.storage, slot.err
+func (e *storageEntry) begin(ref storageRef, class string, slot *storageSlot, clash error) *nested.Tensor {
+	e.ref, e.storage, e.err = ref, slot.storage, cmp.Or(slot.err, clash)
 	e.bound()
 	e.node = nested.Tensor{Class: class, Device: ref.Device, Attrs: e}
 	return &e.node
