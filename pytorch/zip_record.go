@@ -74,8 +74,11 @@ func (x *exactReader) explain(err error) error {
 	case err == nil || errors.As(err, &known):
 		return inRecord(err, x.record, x.at)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return fault.New(fault.Malformed, "compressed data that ends "+strconv.FormatInt(x.left, 10)+" bytes too early").
-			InRecord(x.record).At(x.at).Needs("the record's whole data", "the file is damaged; get it again")
+		what := "compressed data without its end"
+		if x.left > 0 {
+			what = "compressed data that ends " + strconv.FormatInt(x.left, 10) + " bytes too early"
+		}
+		return fault.New(fault.Malformed, what).InRecord(x.record).At(x.at).Needs("the record's whole data", "the file is damaged; get it again")
 	case errors.As(err, &corrupt):
 		return fault.Wrap(fault.Malformed, "compressed data that cannot be inflated", err).InRecord(x.record).At(x.at).
 			Needs("sound DEFLATE data", "the file is damaged; get it again")
@@ -84,9 +87,42 @@ func (x *exactReader) explain(err error) error {
 	}
 }
 
-// storage describes an entry as a storage. Stored bytes lie in the file and can
-// be lent; deflated ones are read in order.
+// storage is the storage that an entry holds.
 func (a *archive) storage(e *entry, order tensor.ByteOrder, limits checkpoint.Limits) (*tensor.Storage, error) {
+	s, err := a.describe(e, order, limits)
+	e.used = e.used || err == nil
+	return s, err
+}
+
+// rest are the entries that are no storages and were not read, as storages for
+// those who read all there is. One that cannot be read says so when it is.
+func (a *archive) rest(limits checkpoint.Limits) []*tensor.Storage {
+	var rest []*tensor.Storage
+	for _, i := range a.byPlace {
+		e := &a.entries[i]
+		if e.used || e.isFolder() && e.size == 0 {
+			continue
+		}
+		s, err := a.describe(e, tensor.LittleEndian, limits)
+		if err != nil {
+			s = unreadable(e, err)
+		}
+		rest = append(rest, s)
+	}
+	return rest
+}
+
+// unreadable stands for an entry that cannot be read.
+func unreadable(e *entry, err error) *tensor.Storage {
+	return tensor.NewStorage(tensor.StorageSpec{
+		Name: e.name, Size: e.size,
+		Open: func(context.Context) (io.ReadCloser, error) { return nil, inRecord(err, e.name, 0) },
+	})
+}
+
+// describe describes an entry as a storage. Stored bytes lie in the file and can
+// be lent; deflated ones are read in order.
+func (a *archive) describe(e *entry, order tensor.ByteOrder, limits checkpoint.Limits) (*tensor.Storage, error) {
 	if err := a.listed(e); err != nil {
 		return nil, err
 	}
@@ -148,7 +184,9 @@ func (a *archive) read(e *entry, most int64, limits checkpoint.Limits) ([]byte, 
 	if _, err := io.Copy(&b, r); err != nil {
 		return nil, err
 	}
-	return b.Bytes(), r.verify()
+	err := r.verify()
+	e.used = e.used || err == nil
+	return b.Bytes(), err
 }
 
 // summed is a pass over an entry that adds up its checksum.

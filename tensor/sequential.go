@@ -80,7 +80,7 @@ func (w *worker) packPass(dst []byte, wk *walk, portions []portion) error {
 	}
 	defer in.Close()
 	size := int64(wk.dtype.Size())
-	return w.passTo(wk.storage, in, func(off int64, buf []byte) error {
+	return w.passAll(wk.storage, in, func(off int64, buf []byte) error {
 		end := off + int64(len(buf))
 		for len(portions) > 0 {
 			p := &portions[0]

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/wick-ml/wick/fault"
 )
@@ -138,6 +139,24 @@ func TestErrorsAreNotShared(t *testing.T) {
 			continue
 		}
 		e.OnPath(name)
+	}
+}
+
+// Bytes that come in order must end where their storage does: what goes on, or
+// breaks there, was damaged, though no element shows it.
+func TestStorageEndsWithItsBytes(t *testing.T) {
+	for name, c := range map[string]struct {
+		in   io.Reader
+		kind fault.Kind
+	}{
+		"ends":    {strings.NewReader("wick"), ""},
+		"goes on": {strings.NewReader("wicks"), fault.Malformed},
+		"breaks":  {io.MultiReader(strings.NewReader("wick"), iotest.ErrReader(fault.New(fault.IO, "gone"))), fault.IO},
+	} {
+		s := NewStorage(StorageSpec{Name: "data/0", Size: 4, Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(c.in), nil }})
+		if _, err := Values[uint8](ctx, vector(s, U8, 4, 0)); fault.KindOf(err) != c.kind {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 
 	"github.com/wick-ml/wick/fault"
 )
@@ -252,7 +253,24 @@ func (w *worker) open(s *Storage) (io.ReadCloser, error) {
 
 // pass reads a whole storage from in and hands every consumer its part.
 func (w *worker) pass(s *Storage, in io.Reader, consumers []consumer) error {
-	return w.passTo(s, in, func(off int64, buf []byte) error { return w.share(consumers, off, buf) })
+	return w.passAll(s, in, func(off int64, buf []byte) error { return w.share(consumers, off, buf) })
+}
+
+// passAll is passTo over bytes that are the storage's alone, and proves that they
+// end with it: more of them are no part of what was claimed.
+func (w *worker) passAll(s *Storage, in io.Reader, use func(off int64, buf []byte) error) error {
+	if err := w.passTo(s, in, use); err != nil {
+		return err
+	}
+	var more [1]byte
+	switch _, err := io.ReadFull(in, more[:]); {
+	case err == nil:
+		return s.locate(fault.New(fault.Malformed, "the record goes on after its last byte")).At(s.Size()).
+			Needs(strconv.FormatInt(s.Size(), 10)+" bytes", "the file is damaged: get it again")
+	case !errors.Is(err, io.EOF):
+		return passError(s, s.Size(), err)
+	}
+	return nil
 }
 
 // passTo reads a whole storage from in and calls use for each step. The steps
