@@ -35,6 +35,7 @@ type Info struct {
 	Producer string            // what is known of the writer, "" if nothing: "torch 2.15.0", "safetensors" …
 	Order    tensor.ByteOrder  // of the storages
 	Storages []*tensor.Storage // every storage in the order of the pickle; Extent gives its place in the file
+	Rest     []*tensor.Storage // what else has a checksum and was not read: code, notes, what somebody added; for those who verify all
 	Globals  []Global          // every name the pickle asked for, in its order, each once
 	Records  []Record          // the container's entries, in file order
 	Metadata map[string]string // free text of the container: safetensors' __metadata__, zip's version …

@@ -392,6 +392,7 @@ func (o *distributedOpener) openChunk(c chunk) (nested.Value, error) {
 	}
 	o.parts = append(o.parts, part)
 	o.info.Storages = append(o.info.Storages, part.Info.Storages...)
+	o.info.Rest = append(o.info.Rest, part.Info.Rest...)
 	o.info.Order = part.Info.Order
 	return part.Root, nil
 }

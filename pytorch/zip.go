@@ -251,6 +251,7 @@ func (z *zipOpener) load(l *loader, e *entry) (nested.Value, error) {
 	isSum := fault.KindOf(sumErr) == fault.Checksum
 	switch {
 	case sumErr == nil || (err != nil && !isSum):
+		e.used = sumErr == nil
 		return root, err
 	case isSum && z.env.Salvage && err == nil:
 		z.note("salvaged", sumErr.Error())
@@ -274,6 +275,7 @@ func (z *zipOpener) finish(root nested.Value, format string, l *loader) (*checkp
 			z.note(path.Base(name), text)
 		}
 	}
+	z.info.Rest = append(z.info.Rest, z.rest(z.env.Limits)...)
 	return checkpoint.New(root, z.info, z.env.Following(z.src.Size()), z.src.Close)
 }
 

@@ -52,6 +52,7 @@ type entry struct {
 	stored int64 // bytes in the file
 	header int64 // offset of the local header
 	data   int64 // offset of the first byte, once the local header was proved; else -1
+	used   bool  // whether it is a storage, or was read and its checksum was right
 }
 
 func (e *entry) isFolder() bool { return strings.HasSuffix(e.name, "/") }

@@ -194,7 +194,7 @@ func (x *exportOpener) file(record string) (nested.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	x.used = append(x.used, c.Info.Storages...)
+	x.used, x.info.Rest = append(x.used, c.Info.Storages...), append(x.info.Rest, c.Info.Rest...)
 	for _, g := range c.Info.Globals {
 		g.Record = path.Join(e.name, g.Record)
 		x.globals = append(x.globals, g)

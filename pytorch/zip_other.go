@@ -112,6 +112,7 @@ func (z *zipOpener) openOnly() (*checkpoint.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Info.Rest = append(c.Info.Rest, z.rest(z.env.Limits)...) // the file itself too, where it is stored: its checksum is another
 	return inside(c, "zip"), nil
 }
 
@@ -155,8 +156,12 @@ func (z *zipOpener) source(e *entry) (checkpoint.Source, error) {
 	r := z.summed(e)
 	var held chunks
 	n, err := held.fill(&contextReader{z.ctx, r}, e.size)
+	if err == nil {
+		err = r.verify()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return checkpoint.NewReaderAt(name, &held, n), r.verify()
+	e.used = true
+	return checkpoint.NewReaderAt(name, &held, n), nil
 }

@@ -49,6 +49,7 @@ func (u *union) open(ctx context.Context, name string) (*checkpoint.Checkpoint, 
 	}
 	u.opened = append(u.opened, o.c)
 	u.info.Storages = append(u.info.Storages, o.c.Info.Storages...)
+	u.info.Rest = append(u.info.Rest, o.c.Info.Rest...)
 	u.info.Globals = append(u.info.Globals, o.c.Info.Globals...)
 	u.info.Producer, u.info.Order = o.c.Info.Producer, o.c.Info.Order
 	u.info.Records = append(u.info.Records, checkpoint.Record{Name: name, Size: o.size, Stored: o.size})

@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -48,6 +52,39 @@ func TestVerifyFile(t *testing.T) {
 				t.Errorf("exit %d, %v, %s", got.code, err, got.out)
 			}
 		})
+	}
+}
+
+// Every record of an archive has a checksum, also what no tensor needs: code,
+// versions, files that somebody added. One byte of any of them is noticed.
+func TestVerifyEveryRecord(t *testing.T) {
+	for _, name := range []string{"torchscript/extra_files-torch2.15.pt", "zip-layouts/deflated-torch2.15.pt"} {
+		file, err := os.ReadFile(fixture(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "damaged.pt")
+		for _, record := range archive.File {
+			at, err := record.DataOffset()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if record.CompressedSize64 == 0 {
+				continue
+			}
+			damaged := bytes.Clone(file)
+			damaged[at+int64(record.CompressedSize64)/2] ^= 0x10
+			if err := os.WriteFile(path, damaged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := runCLI(t, "verify", path); got.code != exitMalformed {
+				t.Errorf("%s, a byte of %s: exit %d, stdout %q, stderr %q", name, record.Name, got.code, got.out, got.err)
+			}
+		}
 	}
 }
 
