@@ -40,8 +40,10 @@ func WriteFile(ctx context.Context, path string, l *Layout, o WriteOptions) (ten
 
 // WriteFiles writes several files that belong together, such as shards and
 // their index, in one run of the mover. They get their names in the order of
-// files once all are whole. When that fails midway, files that replaced
-// nothing are removed again.
+// files once all are whole. When that fails midway, what was there before is
+// there again. The last file, which says what belongs together, makes way before
+// the others are replaced: whoever kills the process between two names leaves no
+// index over the files of two runs.
 func WriteFiles(ctx context.Context, files []File, o WriteOptions) (tensor.Stats, error) {
 	w := writer{ctx: ctx, opts: o}
 	defer w.discard()
@@ -177,6 +179,12 @@ func (w *writer) commit() error {
 
 // place renames the drafts one after another until one fails.
 func (w *writer) place() error {
+	if len(w.drafts) > 1 {
+		for _, d := range w.drafts {
+			d.keep()
+		}
+		w.drafts[len(w.drafts)-1].makeWay()
+	}
 	for _, d := range w.drafts {
 		if err := w.ctx.Err(); err != nil {
 			return err

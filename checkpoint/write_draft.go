@@ -27,6 +27,7 @@ type draft struct {
 	path   string
 	name   string // of the temporary file
 	temp   string // the same until it has its name or is gone, then ""
+	kept   string // a second name of what is replaced, "" if it has none
 	old    os.FileInfo
 	file   *os.File
 	layout *Layout
@@ -183,15 +184,40 @@ func (d *draft) rename(force bool) error {
 	return nil
 }
 
-// retract takes a new file's name away again.
-func (d *draft) retract() {
-	if d.placed && d.old == nil {
-		_ = os.Remove(d.path) // the error that led here is the one to report
+// keep gives what is at the path a second name. It can come back from there; and
+// its bytes are freed, which takes its time, when all files have their names.
+// Without hard links it is replaced as it is.
+func (d *draft) keep() {
+	if d.old != nil && os.Link(d.path, d.name+"-old") == nil {
+		d.kept = d.name + "-old"
 	}
 }
 
-// discard removes the draft unless it has its name and no other.
+// makeWay takes the name from what has another.
+func (d *draft) makeWay() {
+	if d.kept != "" {
+		_ = os.Remove(d.path) // it would be replaced anyway
+	}
+}
+
+// retract takes a new file's name away again, and gives it back to the one that
+// had it.
+func (d *draft) retract() {
+	switch { // the error that led here is the one to report
+	case d.kept != "":
+		_ = os.Rename(d.kept, d.path)
+	case d.placed && d.old == nil:
+		_ = os.Remove(d.path)
+	}
+}
+
+// discard removes the draft unless it has its name and no other, and the second
+// name of what was there before.
 func (d *draft) discard() {
+	if d.kept != "" {
+		_ = os.Remove(d.kept) // gone if it came back
+		d.kept = ""
+	}
 	if d.temp == "" {
 		return
 	}

@@ -195,7 +195,10 @@ func TestStoppedBetweenNames(t *testing.T) {
 		l.Bytes([]byte(name))
 		files = append(files, File{filepath.Join(dir, name), l})
 	}
-	ctx := &stoppedOnce{Context: t.Context(), seen: files[0].Path}
+	ctx := &stoppedWhen{Context: t.Context(), when: func() bool {
+		_, err := os.Stat(files[0].Path)
+		return err == nil
+	}}
 	if _, err := WriteFiles(ctx, files, WriteOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
@@ -204,14 +207,54 @@ func TestStoppedBetweenNames(t *testing.T) {
 	}
 }
 
-// stoppedOnce is a context that is done once a file is there.
-type stoppedOnce struct {
-	context.Context
-	seen string
+// A run that is stopped while it replaces files gives all of them back; and at no
+// moment is the last of them, the index, beside some of the new ones.
+func TestStoppedWhileReplacing(t *testing.T) {
+	dir := t.TempDir()
+	var files []File
+	for _, name := range []string{"a", "b", "index"} {
+		l := &Layout{}
+		l.Bytes([]byte("new " + name))
+		files = append(files, File{filepath.Join(dir, name), l})
+		if err := os.WriteFile(files[len(files)-1].Path, []byte("old "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := &stoppedWhen{Context: t.Context(), when: func() bool {
+		if b, err := os.ReadFile(files[0].Path); err != nil || string(b) == "old a" {
+			return false
+		}
+		if _, err := os.Stat(files[2].Path); locks() && err == nil { // with hard links
+			t.Error("the old index lies beside new files")
+		}
+		b, err := os.ReadFile(files[1].Path)
+		return err == nil && string(b) == "new b"
+	}}
+	if _, err := WriteFiles(ctx, files, WriteOptions{Force: true}); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+	for _, f := range files {
+		holds(t, f.Path, []byte("old "+filepath.Base(f.Path)))
+	}
+	if _, err := WriteFiles(t.Context(), files, WriteOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		holds(t, f.Path, []byte("new "+filepath.Base(f.Path)))
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != len(files) {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
 }
 
-func (c *stoppedOnce) Err() error {
-	if _, err := os.Stat(c.seen); err == nil {
+// stoppedWhen is a context that is done as soon as something is so.
+type stoppedWhen struct {
+	context.Context
+	when func() bool
+}
+
+func (c *stoppedWhen) Err() error {
+	if c.when() {
 		return context.Canceled
 	}
 	return nil
