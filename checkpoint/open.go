@@ -60,7 +60,7 @@ func Head(src Source) ([]byte, error) {
 	head := make([]byte, min(src.Size(), SniffLen))
 	n, err := src.ReadAt(head, 0)
 	if n < len(head) {
-		if err == nil || errors.Is(err, io.EOF) {
+		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = fault.New(fault.Changed, "shorter than it was when it was opened")
 		}
 		return nil, fault.InFile(err, src.Name())

@@ -3,6 +3,8 @@ package checkpoint
 import (
 	"bytes"
 	"io"
+
+	"github.com/wick-ml/wick/fault"
 )
 
 // NewBytes returns a source over b, which it lends: tensors alias it. b must
@@ -37,7 +39,11 @@ func (s *borrowed) ReadAt(p []byte, off int64) (int, error) {
 	if s.isClosed() {
 		return 0, closedError(s.name)
 	}
-	return readWithin(s.r, p, off, 0, s.size)
+	n, err := readWithin(s.r, p, off, 0, s.size)
+	if err != nil {
+		err = fault.At(fault.InFile(fault.ReadFailed(err), s.name), off)
+	}
+	return n, err
 }
 
 // Distant reports what the caller's reader is.

@@ -9,7 +9,9 @@
 package fault
 
 import (
+	"context"
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -104,6 +106,20 @@ func NewBound(name string, value, limit int64) *Error {
 // Wrap returns an error of the given kind around a cause.
 func Wrap(kind Kind, found string, err error) *Error {
 	return &Error{Kind: kind, Found: found, Err: err}
+}
+
+// ReadFailed returns the [ErrIO] error for err, which came out of a read. The end
+// of what is read, a fault and the end of a context stay as they are.
+func ReadFailed(err error) error {
+	for _, known := range []error{nil, io.EOF, io.ErrUnexpectedEOF, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	if KindOf(err) != "" {
+		return err
+	}
+	return Wrap(IO, "read failed", err)
 }
 
 // In returns e with its file set, unless it already has one.

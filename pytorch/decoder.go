@@ -65,7 +65,7 @@ func (d *Decoder) Close() error { return d.checkpoint.Close() }
 // recognises it. name is what errors call it.
 func OpenStream(ctx context.Context, name string, r io.Reader, formats []checkpoint.Format, o checkpoint.Options) (*checkpoint.Checkpoint, error) {
 	s := &stream{ctx: ctx, name: name, formats: formats, opts: o}
-	s.in = newStreamReader(&arrivingReader{&contextReader{ctx, r}, &s.came})
+	s.in = newStreamReader(&arrivingReader{&contextReader{ctx, system{r}}, &s.came})
 	s.env = s.opts.Env()
 	c, err := s.open()
 	if err != nil {

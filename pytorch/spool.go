@@ -21,7 +21,7 @@ func Hold(ctx context.Context, name string, r io.Reader, opts ...Option) (checkp
 	if err != nil {
 		return nil, err
 	}
-	src, err := hold(name, newStreamReader(&contextReader{ctx, r}), &o, "what is read in any order")
+	src, err := hold(name, newStreamReader(&contextReader{ctx, system{r}}), &o, "what is read in any order")
 	if err != nil {
 		return nil, fault.InFile(err, name)
 	}

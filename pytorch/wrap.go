@@ -133,6 +133,16 @@ func (c *contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
+// system is a caller's reader: what fails there is no fault of the bytes, whatever
+// a decompressor would make of it.
+type system struct{ r io.Reader }
+
+// Read reads on.
+func (s system) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	return n, fault.ReadFailed(err)
+}
+
 // chunks is a run of bytes of which nobody knew the length. Growing it copies
 // nothing, so that it never takes more than it holds.
 type chunks struct {

@@ -160,7 +160,7 @@ func (JSON) Open(ctx context.Context, src checkpoint.Source, env *checkpoint.Env
 	}
 	text := make([]byte, src.Size())
 	if n, err := src.ReadAt(text, 0); n < len(text) {
-		if err == nil || errors.Is(err, io.EOF) {
+		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = fault.New(fault.Changed, "shorter than it was when it was opened")
 		}
 		return nil, err
