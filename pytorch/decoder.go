@@ -28,7 +28,8 @@ type Decoder struct {
 
 // NewDecoder reads the metadata from the head of r, and nothing behind it. It
 // borrows r, which must not be used by others until the run is over. Errors are
-// those of [Open].
+// those of [Open], and call the input "stream"; [OpenStream] takes a name and a
+// context.
 func NewDecoder(r io.Reader, opts ...Option) (*Decoder, error) {
 	o, err := checkpoint.NewOptions(opts...)
 	if err != nil {
