@@ -63,7 +63,7 @@ func TestDequantize(t *testing.T) {
 			if err != nil {
 				t.Fatal(file, err)
 			}
-			d, err := arith.Dequantize(q)
+			d, err := arith.Dequantize(q, arith.Limits{})
 			if err != nil {
 				t.Fatal(file, w.Name, err)
 			}
@@ -130,7 +130,7 @@ func TestTrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	root, err := arith.DequantizeTree(c.Root)
+	root, err := arith.DequantizeTree(c.Root, arith.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,6 +187,59 @@ func TestDensifyTreeIsBoundedAsAWhole(t *testing.T) {
 	root.Items = append(root.Items, one())
 	if _, err := arith.DensifyTree(ctx, root, limits); !errors.Is(err, fault.ErrLimit) {
 		t.Errorf("1.25 MiB of 60 bytes: %v", err)
+	}
+}
+
+// repeatedQuant is a quantized vector of n elements, all of which are one number of 4 bytes.
+func repeatedQuant(t *testing.T, n int) *nested.Tensor {
+	t.Helper()
+	s := tensor.NewStorage(tensor.StorageSpec{Size: 4, Memory: make([]byte, 4)})
+	v, err := tensor.New(tensor.Spec{Storage: s, DType: tensor.QI32, Shape: []int64{int64(n)}, Strides: []int64{0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &nested.Tensor{Tensor: v, Quant: &nested.Quant{Scheme: "per_tensor_affine", Scale: 1}}
+}
+
+// The floats that few integers become are bounded before one is computed, in a tree all together.
+func TestDequantizeIsBounded(t *testing.T) {
+	const half = 1 << 17 // elements of half a MiB
+	limits := arith.Limits{Expand: 64, Floor: 1 << 20}
+	tree := func(sizes ...int) (nested.Value, error) {
+		root := nested.NewList("list")
+		for _, n := range sizes {
+			root.Items = append(root.Items, repeatedQuant(t, n))
+		}
+		return arith.DequantizeTree(root, limits)
+	}
+	if _, err := tree(half, half); err != nil {
+		t.Error(err)
+	}
+	if _, err := tree(half, half, 1); !errors.Is(err, fault.ErrLimit) {
+		t.Errorf("more than a MiB of 12 bytes: %v", err)
+	}
+	if _, err := tree(1 << 30); !errors.Is(err, fault.ErrLimit) {
+		t.Errorf("4 GiB of 4 bytes: %v", err)
+	}
+	if _, err := arith.Dequantize(repeatedQuant(t, 1<<26+1), arith.Limits{}); !errors.Is(err, fault.ErrLimit) {
+		t.Errorf("256 MiB and 4 bytes by default: %v", err)
+	}
+}
+
+// stopped is a writer that takes nothing.
+type stopped struct{ error }
+
+func (s stopped) Write([]byte) (int, error) { return 0, s.error }
+
+// What a caller allows can be read, also where it is more than the default.
+func TestDequantizeTakesTheCallersLimits(t *testing.T) {
+	d, err := arith.Dequantize(repeatedQuant(t, 1<<26+1), arith.Limits{Floor: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enough := errors.New("enough")
+	if _, err := d.WriteTo(stopped{enough}); !errors.Is(err, enough) {
+		t.Errorf("the first block: %v", err)
 	}
 }
 

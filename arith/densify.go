@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/fault"
 	"github.com/wick-ml/wick/nested"
 	"github.com/wick-ml/wick/tensor"
@@ -28,7 +27,7 @@ func (b *budget) densify(ctx context.Context, o *nested.Opaque) (*nested.Tensor,
 	if err != nil {
 		return nil, err
 	}
-	if err := b.take(s); err != nil {
+	if err := b.room(s); err != nil {
 		return nil, err
 	}
 	var at positions
@@ -52,26 +51,9 @@ func (b *budget) densify(ctx context.Context, o *nested.Opaque) (*nested.Tensor,
 	return &nested.Tensor{Tensor: dense, Class: "torch.Tensor"}, nil
 }
 
-// Limits bounds what [Densify] makes, and what [DensifyTree] makes in all: at most
-// Expand bytes for each byte of the storages that the components lie in, or Floor
-// bytes if that is more.
-type Limits struct{ Expand, Floor int64 }
-
-// budget is what may be made. Components can be views that repeat few bytes, and
-// lie in storages that others lie in too: what counts is the storages, each once.
-type budget struct {
-	limits        Limits
-	seen          map[*tensor.Storage]bool
-	present, made int64 // bytes
-}
-
-func newBudget(limits Limits) *budget {
-	return &budget{limits: limits, seen: map[*tensor.Storage]bool{}}
-}
-
-// take compares the dense form of one more tensor with what there is, and with the
+// room compares the dense form of one more tensor with what there is, and with the
 // memory of this machine, before it is made.
-func (b *budget) take(s *sparse) error {
+func (b *budget) room(s *sparse) error {
 	size, err := denseBytes(s.values.DType(), s.shape)
 	if err != nil {
 		return err
@@ -82,19 +64,10 @@ func (b *budget) take(s *sparse) error {
 			parts = append(parts, t.Tensor)
 		}
 	}
-	if err := tensor.Room(parts, size, tensor.Expansion(b.limits.Expand, b.limits.Floor)); err != nil {
+	if err := tensor.Room(parts, size, b.limits.expansion()); err != nil {
 		return err
 	}
-	for _, t := range parts {
-		for s := range t.Storages() {
-			if !b.seen[s] {
-				b.seen[s] = true
-				b.present += s.Size()
-			}
-		}
-	}
-	b.made += size
-	return checkpoint.At("expansion", b.made, max(b.limits.Floor, b.limits.Expand*b.present))
+	return b.take(size, parts...)
 }
 
 // sparse is a sparse tensor taken apart.
@@ -145,15 +118,20 @@ func (s *sparse) part(name string) (*tensor.Tensor, error) {
 // shapes, so a tensor expanded from one element asks it.
 func denseBytes(d tensor.DType, shape []int) (int64, error) {
 	one := tensor.NewStorage(tensor.StorageSpec{Size: int64(d.Size()), Memory: make([]byte, d.Size())})
-	dims := make([]int64, len(shape))
-	for i, n := range shape {
-		dims[i] = int64(n)
-	}
-	t, err := tensor.New(tensor.Spec{Storage: one, DType: d, Shape: dims, Strides: make([]int64, len(dims))})
+	t, err := tensor.New(tensor.Spec{Storage: one, DType: d, Shape: longs(shape), Strides: make([]int64, len(shape))})
 	if err != nil {
 		return 0, err
 	}
 	return t.Bytes(), nil
+}
+
+// longs is a shape as [tensor.Spec] takes it.
+func longs(shape []int) []int64 {
+	out := make([]int64, len(shape))
+	for i, n := range shape {
+		out[i] = int64(n)
+	}
+	return out
 }
 
 // positions says where every stored block goes: block i of the values, a

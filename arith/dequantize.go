@@ -15,11 +15,18 @@ import (
 // float32, computed whenever they are read. The values are those of torch's
 // Tensor.dequantize: per tensor float32(q - zero point) * float32(scale); per
 // channel in float64 and then rounded (aten/src/ATen/native/quantized/
-// AffineQuantizer.cpp and its kernels); with float parameters in float32.
+// AffineQuantizer.cpp and its kernels); with float parameters in float32. limits
+// bounds the floats, though none is computed here: whoever reads them sees no more
+// that they are made of few bytes.
 //
 // It fails with [fault.ErrUsage] on a tensor that is not quantized and with
+// [fault.ErrLimit] on a result out of proportion. Reading the floats fails with
 // [fault.ErrUnsupported] on a scheme it does not know.
-func Dequantize(t *nested.Tensor) (*nested.Tensor, error) {
+func Dequantize(t *nested.Tensor, limits Limits) (*nested.Tensor, error) {
+	return newBudget(limits).dequantize(t)
+}
+
+func (b *budget) dequantize(t *nested.Tensor) (*nested.Tensor, error) {
 	if t.Quant == nil || t.DType().Class() != tensor.QuantClass {
 		return nil, fault.New(fault.Usage, "dequantizing "+t.DType().String()).Needs("a quantized tensor", "")
 	}
@@ -29,19 +36,23 @@ func Dequantize(t *nested.Tensor) (*nested.Tensor, error) {
 	if t.Quant.Scales != nil && t.Quant.Axis >= t.Dims() {
 		return nil, fault.New(fault.Malformed, "a channel axis that the tensor does not have")
 	}
-	shape := make([]int64, t.Dims())
-	for i, n := range t.Shape() {
-		shape[i] = int64(n)
+	size := 4 * min(t.Len(), math.MaxInt64/4)
+	if err := b.take(size, t.Tensor); err != nil {
+		return nil, err
 	}
-	s := tensor.NewStorage(tensor.StorageSpec{
-		Name: "dequantized", Size: t.Len() * 4,
-		Open: func(ctx context.Context) (io.ReadCloser, error) { return openDequantized(ctx, t) },
-	})
-	d, err := tensor.New(tensor.Spec{Storage: s, DType: tensor.F32, Shape: shape})
+	d, err := tensor.New(tensor.Spec{Storage: dequantized(t, size, b.limits), DType: tensor.F32, Shape: longs(t.Shape())})
 	if err != nil {
 		return nil, err
 	}
 	return &nested.Tensor{Tensor: d, Class: t.Class, RequiresGrad: t.RequiresGrad, Device: t.Device, Attrs: t.Attrs}, nil
+}
+
+// dequantized is the floats of t, size bytes that are computed when they are read.
+func dequantized(t *nested.Tensor, size int64, limits Limits) *tensor.Storage {
+	return tensor.NewStorage(tensor.StorageSpec{
+		Name: "dequantized", Size: size,
+		Open: func(ctx context.Context) (io.ReadCloser, error) { return openDequantized(ctx, t, limits) },
+	})
 }
 
 // dequantizer turns packed integers, as they come, into floats.
@@ -56,31 +67,32 @@ type dequantizer struct {
 	floats [4096 * 4 * 4]byte
 }
 
-func openDequantized(ctx context.Context, t *nested.Tensor) (io.ReadCloser, error) {
-	real, err := formula(ctx, t)
+func openDequantized(ctx context.Context, t *nested.Tensor, limits Limits) (io.ReadCloser, error) {
+	real, err := formula(ctx, t, limits)
 	if err != nil {
 		return nil, err
 	}
 	r, w := io.Pipe()
 	go func() {
-		_, err := tensor.Run(ctx, []tensor.Move{{From: t.Tensor, To: tensor.Stream(w)}}, tensor.Workers(1), tensor.MaxMemory(1<<20))
+		_, err := tensor.Run(ctx, []tensor.Move{{From: t.Tensor, To: tensor.Stream(w)}},
+			tensor.Workers(1), tensor.MaxMemory(1<<20), tensor.Expansion(0, t.Bytes())) // the budget allowed it
 		w.CloseWithError(err) // a nil error is the end of the stream
 	}()
 	return &dequantizer{source: r, dtype: t.DType(), real: real, left: t.Len()}, nil
 }
 
 // formula returns how torch computes the element at a row-major index.
-func formula(ctx context.Context, t *nested.Tensor) (func(element, q int64) float32, error) {
+func formula(ctx context.Context, t *nested.Tensor, limits Limits) (func(element, q int64) float32, error) {
 	quant := t.Quant
 	if quant.Scales == nil {
 		scale, zero := float32(quant.Scale), quant.ZeroPoint
 		return func(_, q int64) float32 { return float32(q-zero) * scale }, nil
 	}
-	scales, err := tensor.Values[float64](ctx, quant.Scales.Tensor)
+	scales, err := tensor.Values[float64](ctx, quant.Scales.Tensor, limits.expansion())
 	if err != nil {
 		return nil, err
 	}
-	zeros, err := tensor.Values[float64](ctx, quant.ZeroPoints.Tensor)
+	zeros, err := tensor.Values[float64](ctx, quant.ZeroPoints.Tensor, limits.expansion())
 	if err != nil {
 		return nil, err
 	}

@@ -26,11 +26,11 @@ func ExampleDequantize() {
 	defer c.Close()
 	for _, t := range c.Tensors() {
 		if t.Quant != nil {
-			fmt.Println(t.DType(), "becomes", try(arith.Dequantize(t)).DType())
+			fmt.Println(t.DType(), "becomes", try(arith.Dequantize(t, arith.Limits{})).DType())
 			break
 		}
 	}
-	tree := try(arith.DequantizeTree(c.Root)) // all of them
+	tree := try(arith.DequantizeTree(c.Root, arith.Limits{})) // all of them
 	_, isMap := tree.(*nested.Map)
 	fmt.Println(isMap)
 	// Output:
@@ -45,7 +45,7 @@ func ExampleDensify() {
 	root, _ := c.Root.(*nested.Map)
 	v, _ := root.Lookup("coalesced")
 	if sparse, ok := v.(*nested.Opaque); ok {
-		t := try(arith.Densify(context.Background(), sparse, arith.Limits{Expand: 64, Floor: 1 << 20}))
+		t := try(arith.Densify(context.Background(), sparse, arith.Limits{}))
 		fmt.Println(t.Shape(), try(tensor.Values[float32](context.Background(), t.Tensor))[:4])
 	}
 	tree := try(arith.DensifyTree(context.Background(), root, arith.Limits{Expand: 64, Floor: 1 << 20})) // all of them

@@ -9,11 +9,13 @@ import (
 )
 
 // DequantizeTree returns a tree in which every quantized tensor is replaced by
-// its real numbers, see [Dequantize]. Nodes without one are shared with root.
-func DequantizeTree(root nested.Value) (nested.Value, error) {
+// its real numbers, see [Dequantize]; limits bounds all of them together. Nodes
+// without one are shared with root.
+func DequantizeTree(root nested.Value, limits Limits) (nested.Value, error) {
+	b := newBudget(limits)
 	return nested.Rewrite(root, func(v nested.Value) (nested.Value, error) {
 		if t, ok := v.(*nested.Tensor); ok && t.Quant != nil && t.DType().Class() == tensor.QuantClass {
-			return Dequantize(t)
+			return b.dequantize(t)
 		}
 		return nil, nil // kept
 	})

@@ -88,7 +88,7 @@ func TestQuantizedTensorsThroughRecords(t *testing.T) {
 				if w.Dequantized == "" {
 					continue
 				}
-				d, err := arith.Dequantize(x)
+				d, err := arith.Dequantize(x, arith.Limits{})
 				if err != nil {
 					t.Error(target.Name(), file, w.Name, err)
 					continue

@@ -70,12 +70,15 @@ func (f *modelFlags) readConfig() error {
 // options are what the flags are beside rules.
 func (f *modelFlags) options(ctx context.Context, limits checkpoint.Limits) []wick.ConvertOption {
 	var opts []wick.ConvertOption
+	most := arith.Limits{Expand: limits.Expand, Floor: limits.ExpandFloor}
 	if f.dequantize {
-		opts = append(opts, wick.Changing(arith.DequantizeTree))
+		opts = append(opts, wick.Changing(func(root nested.Value) (nested.Value, error) {
+			return arith.DequantizeTree(root, most)
+		}))
 	}
 	if f.densify {
 		opts = append(opts, wick.Changing(func(root nested.Value) (nested.Value, error) {
-			return arith.DensifyTree(ctx, root, arith.Limits{Expand: limits.Expand, Floor: limits.ExpandFloor})
+			return arith.DensifyTree(ctx, root, most)
 		}))
 	}
 	if f.names != "" {
