@@ -102,7 +102,7 @@ func Running(opts ...tensor.RunOption) ConvertOption {
 type Conversion struct {
 	Format string             // of the output
 	Output *checkpoint.Output // files and what they hold
-	Rules  []*rules.Report    // what each set of rules did
+	Rules  []*rules.Report    // what each set of rules did, those of [Names] last
 
 	in     string // the name of the checkpoint, "" for a tree
 	out    string
@@ -235,8 +235,14 @@ func (v *Conversion) tree(root nested.Value) (nested.Value, error) {
 		}
 		sets = append(slices.Clip(sets), floats)
 	}
+	return v.ruled(root, sets)
+}
+
+// ruled applies sets of rules, and keeps what they say they did.
+func (v *Conversion) ruled(root nested.Value, sets []*rules.Set) (nested.Value, error) {
 	for _, set := range sets {
 		var report *rules.Report
+		var err error
 		if root, report, err = set.Apply(root); err != nil {
 			return nil, err
 		}

@@ -117,7 +117,16 @@ func (v *Conversion) named(root nested.Value) (nested.Value, error) {
 	if m.names == "" {
 		return root, nil
 	}
-	return llama.Rename(root, v.config.target.Beside, m.names)
+	sets, err := llama.RenameRules(root, v.config.target.Beside, m.names)
+	if err != nil {
+		return nil, err
+	}
+	before := len(v.Rules)
+	root, err = v.ruled(root, sets)
+	for _, report := range v.Rules[before:] {
+		report.Unmatched = nil // nobody asked for these statements one by one
+	}
+	return root, err
 }
 
 // beside is where files that lie with the weights are read: with a config that

@@ -62,3 +62,19 @@ func ExampleReadConfig() {
 	// params.json 16 4 2
 	// [16]
 }
+
+// The rules behind other names say where each tensor comes from.
+func ExampleRenameRules() {
+	c := try(wick.Open(context.Background(), "../pytorch-tests/llama/meta-2shards"))
+	defer c.Close()
+	root := try(llama.Join(context.Background(), c))
+	for _, set := range try(llama.RenameRules(root, c.Beside, "hf")) {
+		_, report, err := set.Apply(root)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(report.Made[0].From, report.Made[0].To, report.Dropped)
+	}
+	// Output:
+	// [tok_embeddings.weight] model.embed_tokens.weight [rope.freqs]
+}

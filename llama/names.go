@@ -39,6 +39,22 @@ func Names(c *checkpoint.Checkpoint, root nested.Value, names string) (nested.Va
 // others. A tree without an embedding or a last norm is a part of a model, and
 // may lack layers.
 func Rename(root nested.Value, beside checkpoint.Beside, names string) (nested.Value, error) {
+	sets, err := RenameRules(root, beside, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range sets {
+		if root, _, err = set.Apply(root); err != nil {
+			return nil, err
+		}
+	}
+	return root, nil
+}
+
+// RenameRules returns the sets of rules that [Rename] applies, in their order: none
+// for a tree that has the names already. Some of their statements match nothing in
+// a model without biases, or in a part of one.
+func RenameRules(root nested.Value, beside checkpoint.Beside, names string) ([]*rules.Set, error) {
 	if names != Meta && names != HuggingFace && names != GGUF {
 		return nil, fault.New(fault.Usage, "no names of a Llama are called "+names).Needs("hf, meta or gguf", "")
 	}
@@ -48,23 +64,17 @@ func Rename(root nested.Value, beside checkpoint.Beside, names string) (nested.V
 	}
 	have, err := namesOf(x)
 	if err != nil || have == names {
-		return root, err
+		return nil, err
 	}
 	if have == GGUF {
 		return nil, fault.New(fault.Unsupported, "the names of llama.cpp").OnPath(x.Entries[0].Name).
 			Needs("those of Meta or Hugging Face", "take the checkpoint that this was made of")
 	}
-	cfg, err := ReadConfig(beside)
-	if err != nil {
-		return nil, wanting(err, x)
-	}
-	shapes, err := shapesOf(cfg, have)
+	cfg, err := fitting(x, beside, have)
 	if err != nil {
 		return nil, err
 	}
-	if err := shapes.check(x); err != nil {
-		return nil, err
-	}
+	var sets []*rules.Set
 	for _, name := range path(x, have, names) {
 		set, err := rules.Named(name)
 		if err != nil {
@@ -72,11 +82,22 @@ func Rename(root nested.Value, beside checkpoint.Beside, names string) (nested.V
 		}
 		set = set.With(cfg.params())
 		set.Name = "" // in an error the checkpoint's name shall stand
-		if root, _, err = set.Apply(root); err != nil {
-			return nil, err
-		}
+		sets = append(sets, set)
 	}
-	return root, nil
+	return sets, nil
+}
+
+// fitting reads the config, which the shapes of all tensors must go with.
+func fitting(x *rules.Index, beside checkpoint.Beside, have string) (Config, error) {
+	cfg, err := ReadConfig(beside)
+	if err != nil {
+		return cfg, wanting(err, x)
+	}
+	shapes, err := shapesOf(cfg, have)
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, shapes.check(x)
 }
 
 // wanting says in an error about an absent config which parameter is the first

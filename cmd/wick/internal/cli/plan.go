@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/wick-ml/wick"
 	"github.com/wick-ml/wick/checkpoint"
 	"github.com/wick-ml/wick/cmd/wick/internal/gen"
 	"github.com/wick-ml/wick/cmd/wick/internal/human"
@@ -26,7 +27,7 @@ type planFlags struct {
 	json       bool
 	file, typ  string // the Go file and the type in it
 	unexpected bool
-	change     changeFlags
+	change     modelFlags
 }
 
 func newPlan(a *app) *cobra.Command {
@@ -38,9 +39,10 @@ func newPlan(a *app) *cobra.Command {
 			"which field of a Go struct takes it, and what is missing, unexpected or mismatched. The struct is read from Go\n" +
 			"source, such as gen writes it: nothing is compiled. Rules that gen wrote beside a type apply by themselves, unless\n" +
 			"flags say others. The exit code is 1 when it does not match: a field without a tensor, a tensor without a field,\n" +
-			"shapes that differ, a rule that matches nothing or fails.",
+			"shapes that differ, a rule that matches nothing or fails. Flags that change FILE are those of convert.",
 		Example: "  wick plan --rules my.rules model.pt\n" +
 			"  wick plan --rename 'module.{rest...} -> {rest...}' model.pt\n" +
+			"  wick plan --names hf Llama-2-13b/\n" +
 			"  wick plan --struct resnet18.go --type ResNet18 resnet18.pt\n" +
 			"  wick plan --json --struct resnet18.go resnet18.pt | jq '.plan.missing'",
 		Args: argCount(1, 1, "FILE"),
@@ -58,10 +60,10 @@ func newPlan(a *app) *cobra.Command {
 // planned is what a plan says.
 type planned struct {
 	file    string
-	root    nested.Value // after the rules, nil if they failed
-	rules   *rules.Report
-	flags   *changeFlags // that rules came from
-	err     error        // why the rules failed
+	root    nested.Value  // after the rules, nil if they failed
+	rules   *rules.Report // what became of the names in the file
+	flags   *modelFlags   // that rules came from
+	err     error         // why the rules failed
 	entries []rules.Entry
 
 	typ  *gen.Struct // nil without --struct
@@ -70,24 +72,10 @@ type planned struct {
 }
 
 func (a *app) plan(ctx context.Context, f *planFlags, file string) error {
-	sets, err := f.change.sets()
-	if err != nil {
-		return err
-	}
-	set := rules.Merge(sets...)
 	p := &planned{file: remote.Redact(file), flags: &f.change}
-	if f.file != "" {
-		if p.typ, err = gen.ReadStruct(f.file, f.typ); err != nil {
-			return err
-		}
-		if len(set.Statements) == 0 && p.typ.Rules != "" {
-			if set, err = rules.Parse(f.file, p.typ.Rules); err != nil {
-				return err
-			}
-		}
-	}
-	if len(set.Statements) == 0 && p.typ == nil {
-		return fault.New(fault.Usage, "plan needs rules or a struct").Needs("", "give --rules, --rename, --key or their like, or --struct; to list tensors: wick ls")
+	set, err := p.asked(f)
+	if err := cmp.Or(err, f.change.readConfig()); err != nil {
+		return err
 	}
 	c, err := a.openArg(ctx, file, false)
 	if err != nil {
@@ -97,19 +85,39 @@ func (a *app) plan(ctx context.Context, f *planFlags, file string) error {
 	if err := checkWhole(c); err != nil {
 		return err
 	}
-	if err := p.match(c, set, f); err != nil {
+	if err := p.match(ctx, c, set, f); err != nil {
 		return err
 	}
 	return a.printPlanned(p, f.json)
 }
 
-// match applies the rules and matches the struct. What does not fit is in p, and
+// asked reads the struct, and returns the rules: those of flags, else those beside
+// the struct.
+func (p *planned) asked(f *planFlags) (*rules.Set, error) {
+	sets, err := f.change.sets()
+	if err != nil {
+		return nil, err
+	}
+	set := rules.Merge(sets...)
+	switch {
+	case f.file != "":
+		p.typ, err = gen.ReadStruct(f.file, f.typ)
+	case !f.change.changes():
+		err = fault.New(fault.Usage, "plan needs rules or a struct").Needs("", "give --rules, --rename, --key or their like, or --struct; to list tensors: wick ls")
+	}
+	if err != nil || p.typ == nil || p.typ.Rules == "" || len(set.Statements) > 0 {
+		return set, err
+	}
+	return rules.Parse(f.file, p.typ.Rules)
+}
+
+// match applies the changes and matches the struct. What does not fit is in p, and
 // no error.
-func (p *planned) match(c *checkpoint.Checkpoint, set *rules.Set, f *planFlags) error {
-	root, report, err := set.Apply(c.Root)
+func (p *planned) match(ctx context.Context, c *checkpoint.Checkpoint, set *rules.Set, f *planFlags) error {
+	changed, stages, err := wick.Changed(c, append(f.change.options(ctx, c.Limits()), wick.WithRules(set))...)
 	switch fault.KindOf(err) {
 	case "":
-		p.root, p.rules = root, report
+		p.root = changed.Root
 	case fault.NotFound, fault.Mismatch, fault.Collision, fault.Ambiguous, fault.Unsupported:
 		p.err = err
 		return nil
@@ -121,7 +129,8 @@ func (p *planned) match(c *checkpoint.Checkpoint, set *rules.Set, f *planFlags) 
 		return err
 	}
 	p.entries = index.Entries
-	p.fits = len(report.Unmatched) == 0
+	p.rules = fates(p.entries, stages, c)
+	p.fits = len(p.rules.Unmatched) == 0
 	if p.typ == nil {
 		return nil
 	}
@@ -274,35 +283,19 @@ func (a *app) ruleRows(t *table, p *planned) {
 	}
 }
 
-func changesTo(changes []rules.Change) map[string][]string {
-	m := map[string][]string{}
-	for _, c := range changes {
-		m[c.To] = c.From
-	}
-	return m
-}
-
 // cameFrom says how a tensor came about, and what it was called in the file.
 func cameFrom(name string, renamed, made map[string][]string) (mark cell, from string) {
 	mark = cell{"kept", dim}
-	parts := []string{name}
-	if sources, ok := made[name]; ok {
-		mark, parts = cell{"made", green}, sources
-	} else if _, ok := renamed[name]; ok {
-		mark = cell{"renamed", cyan}
+	sources := []string{name}
+	if list, ok := made[name]; ok {
+		mark, sources = cell{"made", green}, list
+	} else if list, ok := renamed[name]; ok {
+		mark, sources = cell{"renamed", cyan}, list
 	}
-	var names []string
-	for _, part := range parts {
-		if first, ok := renamed[part]; ok {
-			names = append(names, first...)
-		} else {
-			names = append(names, part)
-		}
-	}
-	if len(names) == 1 && names[0] == name {
+	if slices.Equal(sources, []string{name}) {
 		return mark, ""
 	}
-	return mark, "← " + strings.Join(names, " + ")
+	return mark, "← " + strings.Join(sources, " + ")
 }
 
 // unmatchedTable says which rules match nothing. It is a table of its own: a rule is

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +86,8 @@ func TestPlanOutput(t *testing.T) {
 		{"plan-unmatched.golden", 1, []string{"--include", "head", "--rename", "nothing -> something", lstm}},
 		{"plan-key.golden", 1, []string{"--key", "stat_dict", fixture("lightning/lightning-torch2.15.ckpt")}},
 		{"plan-key-json.golden", 1, []string{"--json", "--key", "stat_dict", fixture("lightning/lightning-torch2.15.ckpt")}},
+		{"plan-names.golden", 0, []string{"--names", "gguf", "--dtype", "float16", llamas + "/hf-2shards"}},
+		{"plan-dequantize.golden", 0, []string{"--dequantize", "--rename", "w -> v", fixture("quantized/per_tensor-torch2.15.pt")}},
 		{"plan-collision.golden", 1, []string{"--rename", "head.{x} -> head.weight", lstm}},
 	} {
 		t.Run(c.golden, func(t *testing.T) {
@@ -96,6 +100,36 @@ func TestPlanOutput(t *testing.T) {
 			}
 			golden(t, c.golden, got.out)
 		})
+	}
+}
+
+// A plan names the tensors that convert writes under the same flags.
+func TestPlanIsWhatConvertWrites(t *testing.T) {
+	type row struct {
+		Name, DType string
+		Shape       []int
+	}
+	rows := func(args ...string) (doc struct{ Tensors []row }) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(runFiles(t, args...).out), &doc); err != nil {
+			t.Fatal(args, err)
+		}
+		slices.SortFunc(doc.Tensors, func(a, b row) int { return strings.Compare(a.Name, b.Name) })
+		return doc
+	}
+	for _, args := range [][]string{
+		{"--names", "hf", "--dtype", "float16", llamas + "/meta-2shards"},
+		{"--names", "meta", "--config", llamas + "/meta-2shards/params.json", llamas + "/hf-2shards/model.safetensors"},
+		{"--names", "gguf", "--rename", "model.{rest...} -> model.{rest...}", llamas + "/hf-2shards"},
+		{"--dequantize", fixture("quantized/per_channel-torch2.15.pt")},
+		{"--densify", "--exclude", "int", fixture("sparse/coo-torch2.15.pt")},
+	} {
+		out := filepath.Join(t.TempDir(), "out.safetensors")
+		convert(t, append(slices.Clone(args), out)...)
+		plan, written := rows(append([]string{"plan", "--json"}, args...)...), rows("ls", "--json", out)
+		if !reflect.DeepEqual(plan, written) || len(plan.Tensors) == 0 {
+			t.Errorf("%v: planned %v\nwritten %v", args, plan, written)
+		}
 	}
 }
 
@@ -144,6 +178,8 @@ func TestPlanRefuses(t *testing.T) {
 		{[]string{"plan", "--rules", "no-such.rules", lstm}, 2, "no rule file"},
 		{[]string{"plan", "--rename", "a ->", lstm}, 2, "--rename"},
 		{[]string{"plan", "--key", "a", "none.pt"}, 2, "no such file"},
+		{[]string{"plan", "--names", "hg", llamas + "/hf-2shards"}, 2, "no names of a Llama are called hg"},
+		{[]string{"plan", "--names", "hf", "--config", "none.json", lstm}, 2, "none.json"},
 	} {
 		got := runFiles(t, c.args...)
 		if got.code != c.code || !strings.Contains(got.err, c.says) || strings.Count(got.err, "\n") != 1 || got.out != "" {
