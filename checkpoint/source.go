@@ -31,6 +31,16 @@ type Folder interface {
 	List() ([]string, error)
 }
 
+// AllLister is an ability of a [Folder] whose List passes over what is no part of a
+// checkpoint.
+type AllLister interface {
+	// ListAll is List with the files in hidden folders, and with what is no regular
+	// file, such as a link to nothing: opening that fails. Links to folders that
+	// are not below this one are in elsewhere, and are not entered; what links
+	// inside lead to is listed where it is.
+	ListAll() (files, elsewhere []string, err error)
+}
+
 // ListFolder returns a source as a folder and the names of the files below it. It
 // fails with [fault.ErrUsage] on a file.
 func ListFolder(src Source) (Folder, []string, error) {

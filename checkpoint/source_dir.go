@@ -78,12 +78,23 @@ func (d *folder) Sibling(name string) (Source, error) {
 // folders of hub caches are made of them; links to folders are not entered, and
 // neither are folders with a leading dot, where tools keep their own things.
 func (d *folder) List() ([]string, error) {
-	list := lister{name: d.name, limits: d.limits}
+	list := &lister{name: d.name, limits: d.limits}
+	return list.sorted(d.walk(list))
+}
+
+// ListAll is List with all that List passes over.
+func (d *folder) ListAll() (files, elsewhere []string, err error) {
+	list := &lister{name: d.name, limits: d.limits, all: true}
+	files, err = list.sorted(d.walk(list))
+	return files, list.elsewhere, err
+}
+
+func (d *folder) walk(list *lister) error {
 	root, err := filepath.EvalSymlinks(d.name) // WalkDir does not enter a link, be it the first
 	if err != nil {
-		return nil, cannotOpen(d.name, err)
+		return cannotOpen(d.name, err)
 	}
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return cannotOpen(path, err)
 		}
@@ -94,36 +105,70 @@ func (d *folder) List() ([]string, error) {
 		if err != nil {
 			return cannotOpen(path, err)
 		}
-		isLink := entry.Type()&fs.ModeSymlink != 0
-		return list.add(filepath.ToSlash(rel), entry, isLink && isFile(path))
+		follow := func() (fs.FileInfo, error) { return os.Stat(path) }
+		return list.add(filepath.ToSlash(rel), entry, follow, func() bool { return leadsInto(root, path) })
 	})
-	return list.sorted(err)
 }
 
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+func isLink(entry fs.DirEntry) bool { return entry.Type()&fs.ModeSymlink != 0 }
+
+// leadsInto reports whether a link leads to something below the folder root.
+func leadsInto(root, link string) bool {
+	root, err := absolute(root)
+	if err != nil {
+		return false
+	}
+	target, err := absolute(link)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(root, target)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// absolute is the path of what a name leads to, without links.
+func absolute(name string) (string, error) {
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(name)
 }
 
 // lister collects the names of files under the limit.
 type lister struct {
-	name   string
-	limits Limits
-	files  []string
+	name      string
+	limits    Limits
+	all       bool // what is hidden or no regular file too
+	files     []string
+	elsewhere []string // links to folders that are not below this one
 }
 
-func (l *lister) add(rel string, entry fs.DirEntry, linkToFile bool) error {
+// add takes an entry; follow says what a link leads to, and isInside whether that is
+// where the walk comes by anyway.
+func (l *lister) add(rel string, entry fs.DirEntry, follow func() (fs.FileInfo, error), isInside func() bool) error {
 	if entry.IsDir() {
-		if strings.HasPrefix(entry.Name(), ".") {
+		if strings.HasPrefix(entry.Name(), ".") && !l.all {
 			return fs.SkipDir
 		}
 		return nil
 	}
-	if !entry.Type().IsRegular() && !linkToFile {
-		return nil
+	mode := entry.Type()
+	if isLink(entry) {
+		if to, err := follow(); err == nil {
+			mode = to.Mode()
+		}
 	}
-	l.files = append(l.files, rel)
-	return At("shards", int64(len(l.files)), l.limits.Shards)
+	switch {
+	case mode.IsRegular():
+		l.files = append(l.files, rel)
+	case !l.all || mode.IsDir() && isInside():
+	case mode.IsDir():
+		l.elsewhere = append(l.elsewhere, rel)
+	default: // such as a link to nothing, which opening it will tell
+		l.files = append(l.files, rel)
+	}
+	return At("shards", int64(len(l.files)+len(l.elsewhere)), l.limits.Shards)
 }
 
 func (l *lister) sorted(err error) ([]string, error) {

@@ -119,17 +119,29 @@ func (d *fsFolder) Sibling(name string) (Source, error) {
 
 // List returns the files below the folder, as the list of a directory does.
 func (d *fsFolder) List() ([]string, error) {
-	list := lister{name: d.name, limits: d.limits}
-	err := fs.WalkDir(d.fsys, d.name, func(p string, entry fs.DirEntry, err error) error {
+	list := &lister{name: d.name, limits: d.limits}
+	return list.sorted(d.walk(list))
+}
+
+// ListAll is List with all that List passes over. No link to a folder is known to
+// stay inside.
+func (d *fsFolder) ListAll() (files, elsewhere []string, err error) {
+	list := &lister{name: d.name, limits: d.limits, all: true}
+	files, err = list.sorted(d.walk(list))
+	return files, list.elsewhere, err
+}
+
+func (d *fsFolder) walk(list *lister) error {
+	return fs.WalkDir(d.fsys, d.name, func(p string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return cannotOpen(p, err)
 		}
 		if p == d.name {
 			return nil
 		}
-		return list.add(below(d.name, p), entry, entry.Type()&fs.ModeSymlink != 0 && isFSFile(d.fsys, p))
+		follow := func() (fs.FileInfo, error) { return fs.Stat(d.fsys, p) }
+		return list.add(below(d.name, p), entry, follow, func() bool { return false })
 	})
-	return list.sorted(err)
 }
 
 func below(dir, p string) string {
@@ -137,11 +149,6 @@ func below(dir, p string) string {
 		return p
 	}
 	return p[len(dir)+1:]
-}
-
-func isFSFile(fsys fs.FS, p string) bool {
-	info, err := fs.Stat(fsys, p)
-	return err == nil && info.Mode().IsRegular()
 }
 
 func openBelow(fsys fs.FS, dir, name string, opts Options) (Source, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func newScan(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scan [--json] FILE|FOLDER",
 		Short: "List what a plain torch.load of a file would import or call",
-		Long: "scan lists every name that the pickles of FILE, or of the files in FOLDER, ask Python to import, with its\n" +
+		Long: "scan lists every name that the pickles of FILE, or of all files below FOLDER, ask Python to import, with its\n" +
 			"record and offset. Nothing of it is imported or called. Each name has a grade:\n\n" +
 			"  allowed    torch.load(weights_only=True) imports it by itself (torch 2.15)\n" +
 			"  data       a class that is known to hold data: of Python's own, NumPy, torch.nn, OmegaConf\n" +
@@ -35,7 +36,8 @@ func newScan(a *app) *cobra.Command {
 			"tensors are not looked into: no loader takes them for pickles.\n\n" +
 			"The exit code is 0 only when every name is allowed or data; 1 when something else was found; 3 or 4 when wick\n" +
 			"cannot tell, be the file damaged or no checkpoint: then what was seen is printed, and is not all there may be. In a\n" +
-			"folder findings in one file decide, and stderr says which could not be read.",
+			"folder, hidden files and folders in it too, findings in one file decide, and stderr says which could not be read: links\n" +
+			"to nothing and to folders that are not below FOLDER among them.",
 		Example: "  wick scan model.pt\n  wick scan --json downloads/\n  cat model.pt | wick scan -",
 		Args:    argCount(1, 1, "FILE or FOLDER"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.scan(cmd.Context(), args[0], json) },
@@ -139,11 +141,14 @@ func (a *app) scanAll(ctx context.Context, name string, limits checkpoint.Limits
 	if !isFolder {
 		return &scans{files: []scanned{scanSource(ctx, src, limits)}}, nil
 	}
-	names, err := folder.List()
+	names, elsewhere, err := listAll(folder)
 	if err != nil {
 		return nil, err
 	}
 	s := &scans{isFolder: true}
+	for _, n := range elsewhere {
+		s.files = append(s.files, scanned{&pytorch.ScanReport{File: n}, leadsElsewhere(filepath.Join(remote.Redact(name), filepath.FromSlash(n)))})
+	}
 	for _, n := range names {
 		file, skip, err := scanMember(ctx, folder, n, limits)
 		if err != nil {
@@ -160,6 +165,20 @@ func (a *app) scanAll(ctx context.Context, name string, limits checkpoint.Limits
 			Needs("a file that torch.load reads", "")
 	}
 	return s, nil
+}
+
+// listAll lists all files of a folder, and the links in it to folders that are not.
+func listAll(folder checkpoint.Folder) (names, elsewhere []string, err error) {
+	if all, ok := folder.(checkpoint.AllLister); ok {
+		return all.ListAll()
+	}
+	names, err = folder.List()
+	return names, nil, err
+}
+
+func leadsElsewhere(name string) error {
+	return fault.New(fault.Unsupported, "a link to a folder elsewhere, which was not looked into").In(name).
+		Needs("", "scan that folder too")
 }
 
 // scanMember scans one file of a folder. What is no checkpoint beside others is

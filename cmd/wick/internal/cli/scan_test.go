@@ -86,6 +86,46 @@ func TestScanFolderSaysWhatItCannotTell(t *testing.T) {
 	}
 }
 
+// A folder is clean only when all below it was looked at: hidden folders too, and
+// links that lead elsewhere or nowhere are told.
+func TestScanFolderLooksEverywhere(t *testing.T) {
+	clean, err := os.ReadFile(fixture("demo-resnet/demo-resnet-torch2.15.pt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	evil := scanFolder(t, map[string]string{"evil.pt": evilPickle})
+	for name, c := range map[string]struct {
+		link, to string // what is beside a clean file
+		code     int
+		err      string
+	}{
+		"a file elsewhere":    {"b.pt", filepath.Join(evil, "evil.pt"), 1, ""},
+		"a folder elsewhere":  {"b", evil, 4, "which was not looked into"},
+		"nothing":             {"b.pt", "none.pt", 2, "b.pt"},
+		"the folder itself":   {"b", ".", 0, ""},
+		"a folder below it":   {"b", ".hidden", 0, ""},
+		"a file that is here": {"b.pt", "a.pt", 0, ""},
+	} {
+		dir := scanFolder(t, map[string]string{"a.pt": string(clean)})
+		if err := os.Mkdir(filepath.Join(dir, ".hidden"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(c.to, filepath.Join(dir, c.link)); err != nil {
+			t.Skip("this system lets nobody make links: ", err)
+		}
+		got := runFiles(t, "scan", dir)
+		if got.code != c.code || !strings.Contains(got.err, c.err) || strings.Count(got.err, "\n") > 1 || c.err == "" && got.err != "" {
+			t.Errorf("a link to %s: exit %d, want %d: %s%s", name, got.code, c.code, got.out, got.err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".hidden", "model"), []byte(evilPickle), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := runFiles(t, "scan", dir); got.code != 1 {
+			t.Errorf("a hidden pickle beside a link to %s: exit %d: %s%s", name, got.code, got.out, got.err)
+		}
+	}
+}
+
 func TestScanJSON(t *testing.T) {
 	dir := scanFolder(t, map[string]string{"evil.pt": evilPickle})
 	got := runFiles(t, "scan", "--json", filepath.Join(dir, "evil.pt"))
