@@ -2,6 +2,7 @@ package listing
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/wick-ml/wick/fault"
 	"github.com/wick-ml/wick/nested"
@@ -43,7 +44,7 @@ func Added(a, b *Listing) []Difference {
 	var added []Difference
 	for i := range b.Tensors {
 		if row := &b.Tensors[i]; len(at.candidates(row)) == 0 {
-			added = append(added, Difference{Name: row.Name(), Path: row.Path, Kind: "added", B: describe(row), RowB: row})
+			added = append(added, Difference{Name: row.Name(), Path: row.Path, Kind: "added", B: row.Tensor().String(), RowB: row})
 		}
 	}
 	return added
@@ -76,7 +77,7 @@ func (x rowIndex) candidates(row *Tensor) []*Tensor {
 // first, none if one is equal.
 func compareRow(a *Tensor, candidates []*Tensor) Difference {
 	if len(candidates) == 0 {
-		return Difference{Kind: "missing", A: describe(a)}
+		return Difference{Kind: "missing", A: a.Tensor().String()}
 	}
 	var first Difference
 	for i, b := range candidates {
@@ -96,7 +97,7 @@ func difference(a, b *Tensor) Difference {
 	switch {
 	case x.DType() != y.DType():
 		return Difference{Kind: "dtype", A: x.DType().String(), B: y.DType().String()}
-	case tensor.ShapeString(x.Shape()) != tensor.ShapeString(y.Shape()):
+	case !slices.Equal(x.Shape(), y.Shape()):
 		return Difference{Kind: "shape", A: tensor.ShapeString(x.Shape()), B: tensor.ShapeString(y.Shape())}
 	case !bytes.Equal(a.quant(), b.quant()):
 		return Difference{Kind: "quant", A: string(a.quant()), B: string(b.quant())}
@@ -120,11 +121,7 @@ func (d *Difference) Measurable() bool {
 	}
 	a, b := d.RowA.Tensor(), d.RowB.Tensor()
 	complexes := a.DType().Class() == tensor.ComplexClass || b.DType().Class() == tensor.ComplexClass
-	return !complexes && tensor.ShapeString(a.Shape()) == tensor.ShapeString(b.Shape())
-}
-
-func describe(t *Tensor) string {
-	return t.Tensor().DType().String() + " " + tensor.ShapeString(t.Tensor().Shape())
+	return !complexes && slices.Equal(a.Shape(), b.Shape())
 }
 
 func (t *Tensor) quant() []byte {
