@@ -83,11 +83,16 @@ func openDequantized(ctx context.Context, t *nested.Tensor, limits Limits) (io.R
 
 // formula returns how torch computes the element at a row-major index.
 func formula(ctx context.Context, t *nested.Tensor, limits Limits) (func(element, q int64) float32, error) {
-	quant := t.Quant
-	if quant.Scales == nil {
-		scale, zero := float32(quant.Scale), quant.ZeroPoint
-		return func(_, q int64) float32 { return float32(q-zero) * scale }, nil
+	if t.Quant.Scales != nil {
+		return channelFormula(ctx, t, limits)
 	}
+	scale, zero := float32(t.Quant.Scale), t.Quant.ZeroPoint
+	return func(_, q int64) float32 { return float32(q-zero) * scale }, nil
+}
+
+// channelFormula is [formula] for a scale and a zero point for each channel.
+func channelFormula(ctx context.Context, t *nested.Tensor, limits Limits) (func(element, q int64) float32, error) {
+	quant := t.Quant
 	scales, err := tensor.Values[float64](ctx, quant.Scales.Tensor, limits.expansion())
 	if err != nil {
 		return nil, err

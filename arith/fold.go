@@ -45,17 +45,10 @@ func foldBatchNorm[T Real](weight, bias *tensor.Array[T], norm *nn.BatchNorm[T],
 	if bias.Data != nil && len(bias.Data) != channels {
 		return mismatch("a bias of shape "+tensor.ShapeString(bias.Shape), channels)
 	}
-	var parts [4][]float64 // γ, β, mean, variance
-	for i, a := range []tensor.Array[T]{norm.Weight, norm.Bias, norm.RunningMean, norm.RunningVar} {
-		if len(a.Data) != channels {
-			return mismatch("a batch norm with parts of other sizes", channels)
-		}
-		var err error
-		if parts[i], err = wide(a.Data); err != nil {
-			return err
-		}
+	scale, mean, beta, err := affine(norm, eps)
+	if err != nil {
+		return err
 	}
-	gamma, beta, mean, variance := parts[0], parts[1], parts[2], parts[3]
 	w, err := wide(weight.Data)
 	if err != nil {
 		return err
@@ -66,9 +59,7 @@ func foldBatchNorm[T Real](weight, bias *tensor.Array[T], norm *nn.BatchNorm[T],
 			return err
 		}
 	}
-	scale := make([]float64, channels)
 	for c := range scale {
-		scale[c] = gamma[c] / math.Sqrt(variance[c]+eps)
 		b[c] = (b[c]-mean[c])*scale[c] + beta[c]
 	}
 	inner := product(weight.Shape[dim+1:])
@@ -76,6 +67,27 @@ func foldBatchNorm[T Real](weight, bias *tensor.Array[T], norm *nn.BatchNorm[T],
 		w[i] *= scale[i/inner%channels]
 	}
 	return assign(weight, w, bias, b)
+}
+
+// affine is what a batch norm in evaluation mode does to channel c:
+// (x - mean[c]) * scale[c] + beta[c].
+func affine[T Real](norm *nn.BatchNorm[T], eps float64) (scale, mean, beta []float64, err error) {
+	channels := len(norm.RunningVar.Data)
+	var parts [4][]float64
+	for i, a := range []tensor.Array[T]{norm.Weight, norm.Bias, norm.RunningMean, norm.RunningVar} {
+		if len(a.Data) != channels {
+			return nil, nil, nil, mismatch("a batch norm with parts of other sizes", channels)
+		}
+		if parts[i], err = wide(a.Data); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	gamma, beta, mean, variance := parts[0], parts[1], parts[2], parts[3]
+	scale = make([]float64, channels)
+	for c := range scale {
+		scale[c] = gamma[c] / math.Sqrt(variance[c]+eps)
+	}
+	return scale, mean, beta, nil
 }
 
 // assign rounds both results and assigns them, or neither.

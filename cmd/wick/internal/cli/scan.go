@@ -130,24 +130,29 @@ func (a *app) scanTotal(name string, s *scans) string {
 	return fault.Clean(name, maxName) + ": " + human.Plural(len(s.files)+s.skipped, "file") + ", " + a.paint(colour, counts)
 }
 
-// scanAll scans a file, or every file of a folder that can hold a pickle.
+// scanAll scans a file, or every file of a folder.
 func (a *app) scanAll(ctx context.Context, name string, limits checkpoint.Limits) (*scans, error) {
 	src, err := a.openSource(ctx, name, limits)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = src.Close() }() // only read from
-	folder, isFolder := src.(checkpoint.Folder)
-	if !isFolder {
-		return &scans{files: []scanned{scanSource(ctx, src, limits)}}, nil
+	if folder, ok := src.(checkpoint.Folder); ok {
+		return scanMembers(ctx, folder, remote.Redact(name), limits)
 	}
+	return &scans{files: []scanned{scanSource(ctx, src, limits)}}, nil
+}
+
+// scanMembers scans every file of a folder that can hold a pickle. name is what errors
+// call the folder.
+func scanMembers(ctx context.Context, folder checkpoint.Folder, name string, limits checkpoint.Limits) (*scans, error) {
 	names, elsewhere, err := listAll(folder)
 	if err != nil {
 		return nil, err
 	}
 	s := &scans{isFolder: true}
 	for _, n := range elsewhere {
-		s.files = append(s.files, scanned{&pytorch.ScanReport{File: n}, leadsElsewhere(filepath.Join(remote.Redact(name), filepath.FromSlash(n)))})
+		s.files = append(s.files, scanned{&pytorch.ScanReport{File: n}, leadsElsewhere(filepath.Join(name, filepath.FromSlash(n)))})
 	}
 	for _, n := range names {
 		file, skip, err := scanMember(ctx, folder, n, limits)
@@ -161,7 +166,7 @@ func (a *app) scanAll(ctx context.Context, name string, limits checkpoint.Limits
 		}
 	}
 	if len(s.files) == 0 {
-		return nil, fault.New(fault.Unsupported, "a folder of "+human.Plural(len(names), "file")+" without a checkpoint").In(remote.Redact(name)).
+		return nil, fault.New(fault.Unsupported, "a folder of "+human.Plural(len(names), "file")+" without a checkpoint").In(name).
 			Needs("a file that torch.load reads", "")
 	}
 	return s, nil
