@@ -224,8 +224,26 @@ func (a *app) printInfo(c *checkpoint.Checkpoint, l *listing.Listing, sum *listi
 // none. They are those of the pickles that were read, where scan reads all. Classes of
 // TorchScript are made of the archive's own code, and not imported.
 func foreignNames(info checkpoint.Info) string {
-	const most = 5
-	var dangerous, unknown []string
+	dangerous, unknown := foreign(info)
+	var parts []string
+	if len(dangerous) > 0 {
+		parts = append(parts, gradeText(pytorch.GradeDangerous, dangerous))
+	}
+	if len(unknown) > 0 {
+		parts = append(parts, gradeText(pytorch.GradeUnknown, unknown))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	what := "them"
+	if len(dangerous)+len(unknown) == 1 {
+		what = "it"
+	}
+	return strings.Join(parts, "; ") + " (a plain torch.load would import " + what + "; wick scan tells more)"
+}
+
+// foreign lists the names of [foreignNames], each once.
+func foreign(info checkpoint.Info) (dangerous, unknown []string) {
 	for _, g := range info.Globals {
 		text := g.Module + "." + g.Name
 		if info.Format == "torchscript" && strings.HasPrefix(text, "__torch__.") {
@@ -238,34 +256,20 @@ func foreignNames(info checkpoint.Info) string {
 			unknown = append(unknown, text)
 		}
 	}
-	var parts []string
-	for _, list := range []struct {
-		grade pytorch.Grade
-		names []string
-	}{{pytorch.GradeDangerous, dangerous}, {pytorch.GradeUnknown, unknown}} {
-		if len(list.names) == 0 {
-			continue
-		}
-		text := human.Count(len(list.names)) + " " + string(list.grade) + ": "
-		for i, name := range list.names[:min(len(list.names), most)] {
-			if i > 0 {
-				text += ", "
-			}
-			text += fault.Clean(name, 60)
-		}
-		if len(list.names) > most {
-			text += ", …"
-		}
-		parts = append(parts, text)
+	return dangerous, unknown
+}
+
+// gradeText counts the names of a grade and shows the first few.
+func gradeText(grade pytorch.Grade, names []string) string {
+	const most = 5
+	var shown []string
+	for _, name := range names[:min(len(names), most)] {
+		shown = append(shown, fault.Clean(name, 60))
 	}
-	if len(parts) == 0 {
-		return ""
+	if len(names) > most {
+		shown = append(shown, "…")
 	}
-	what := "them"
-	if len(dangerous)+len(unknown) == 1 {
-		what = "it"
-	}
-	return strings.Join(parts, "; ") + " (a plain torch.load would import " + what + "; wick scan tells more)"
+	return human.Count(len(names)) + " " + string(grade) + ": " + strings.Join(shown, ", ")
 }
 
 // notes says what is special about the tensors.

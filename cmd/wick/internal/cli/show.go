@@ -229,34 +229,40 @@ func (v *view) json(l *listing.Listing) []byte {
 	o.Raw("path", listing.AppendPath(nil, v.row.Path))
 	o.String("dtype", v.t.DType().String())
 	o.Raw("shape", jsonout.AppendInts(nil, v.t.Shape()))
-	if s := v.stats; s != nil {
-		var stats jsonout.Object
-		stats.Int("count", s.Count)
-		stats.Int("nan", s.NaN)
-		stats.Int("pos_inf", s.PosInf)
-		stats.Int("neg_inf", s.NegInf)
-		stats.Int("zero", s.Zero)
-		if s.Finite() > 0 {
-			if s.Whole != nil {
-				stats.Raw("min", []byte(s.Whole.Min.String()))
-				stats.Raw("max", []byte(s.Whole.Max.String()))
-			} else {
-				stats.Float("min", s.Min)
-				stats.Float("max", s.Max)
-			}
-			stats.Float("mean", s.Mean)
-			if s.Finite() > 1 {
-				stats.Float("std", s.Std())
-			} else {
-				stats.Null("std")
-			}
-			stats.Raw("histogram", jsonout.AppendInts(nil, v.counts))
-		}
-		o.Raw("stats", stats.Bytes())
+	if v.stats != nil {
+		o.Raw("stats", v.statsJSON())
 	}
 	if v.sample.whole {
 		o.Raw("values", v.sample.json())
 	}
+	return o.Bytes()
+}
+
+func (v *view) statsJSON() []byte {
+	var o jsonout.Object
+	s := v.stats
+	o.Int("count", s.Count)
+	o.Int("nan", s.NaN)
+	o.Int("pos_inf", s.PosInf)
+	o.Int("neg_inf", s.NegInf)
+	o.Int("zero", s.Zero)
+	if s.Finite() == 0 {
+		return o.Bytes()
+	}
+	if s.Whole != nil {
+		o.Raw("min", []byte(s.Whole.Min.String()))
+		o.Raw("max", []byte(s.Whole.Max.String()))
+	} else {
+		o.Float("min", s.Min)
+		o.Float("max", s.Max)
+	}
+	o.Float("mean", s.Mean)
+	if s.Finite() > 1 {
+		o.Float("std", s.Std())
+	} else {
+		o.Null("std")
+	}
+	o.Raw("histogram", jsonout.AppendInts(nil, v.counts))
 	return o.Bytes()
 }
 

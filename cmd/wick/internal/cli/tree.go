@@ -92,6 +92,29 @@ func (a *app) treeJSON(l *listing.Listing, root *outline.Node, depth int) {
 // Where nodes are folded, times and last say what one stands for; below the
 // depth there are no children, though the totals count them.
 func (a *app) nodeJSON(b []byte, l *listing.Listing, n *outline.Node, level, depth int) []byte {
+	o := nodeObject(l, n)
+	if len(n.Kids) == 0 || level == depth && depth > 0 {
+		return append(b, o.Bytes()...)
+	}
+	o.Raw("children", nil)
+	open := o.Bytes()
+	b = append(b, open[:len(open)-1]...)
+	for i, kid := range n.Kids {
+		sep := byte(',')
+		if i == 0 {
+			sep = '['
+		}
+		b = a.nodeJSON(append(b, sep, '\n'), l, kid, level+1, depth)
+		if len(b) > 32<<10 {
+			_, _ = a.out.Write(b) // as above
+			b = b[:0]
+		}
+	}
+	return append(b, "]}"...)
+}
+
+// nodeObject is a node without its children.
+func nodeObject(l *listing.Listing, n *outline.Node) jsonout.Object {
 	var o jsonout.Object
 	o.String("name", n.Name)
 	if n.Times > 1 {
@@ -120,24 +143,7 @@ func (a *app) nodeJSON(b []byte, l *listing.Listing, n *outline.Node, level, dep
 		o.Int("bytes", n.Bytes)
 		o.Int("values", int64(n.Values))
 	}
-	if len(n.Kids) == 0 || level == depth && depth > 0 {
-		return append(b, o.Bytes()...)
-	}
-	o.Raw("children", nil)
-	open := o.Bytes()
-	b = append(b, open[:len(open)-1]...)
-	for i, kid := range n.Kids {
-		sep := byte(',')
-		if i == 0 {
-			sep = '['
-		}
-		b = a.nodeJSON(append(b, sep, '\n'), l, kid, level+1, depth)
-		if len(b) > 32<<10 {
-			_, _ = a.out.Write(b) // as above
-			b = b[:0]
-		}
-	}
-	return append(b, "]}"...)
+	return o
 }
 
 // line prints a line; Flush reports what went wrong.
