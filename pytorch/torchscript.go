@@ -150,38 +150,45 @@ func (s *scriptOpener) module(def *scriptModule, depth int64) (nested.Value, err
 		return nil, err
 	}
 	m := nested.NewMap("dict")
-	set := func(name string, v nested.Value) error { return m.Set(nested.String(name), v) }
 	for _, p := range def.Parameters {
 		v, err := s.tensorByID(int64(p.TensorID))
 		if err != nil {
 			return nil, err
 		}
-		if err := set(p.Name, v); err != nil {
+		if err := m.Set(nested.String(p.Name), v); err != nil {
 			return nil, err
 		}
 	}
-	for _, a := range def.Attributes {
-		if _, known := m.Lookup(a.Name); known || a.ID < 0 { // a buffer is listed as both
-			continue
-		}
-		if int64(a.ID) >= int64(len(s.values)) {
-			return nil, fault.New(fault.Malformed, "an attribute with value "+strconv.FormatInt(int64(a.ID), 10)+" of "+strconv.Itoa(len(s.values))).
-				OnPath(a.Name).Needs("a value of attributes.pkl", damaged)
-		}
-		if err := set(a.Name, s.values[a.ID]); err != nil {
-			return nil, err
-		}
+	if err := s.attributes(m, def); err != nil {
+		return nil, err
 	}
 	for i := range def.Submodules {
 		v, err := s.module(&def.Submodules[i], depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if err := set(def.Submodules[i].Name, v); err != nil {
+		if err := m.Set(nested.String(def.Submodules[i].Name), v); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// attributes puts the attributes of a module beside its parameters.
+func (s *scriptOpener) attributes(m *nested.Map, def *scriptModule) error {
+	for _, a := range def.Attributes {
+		if _, known := m.Lookup(a.Name); known || a.ID < 0 { // a buffer is listed as both
+			continue
+		}
+		if int64(a.ID) >= int64(len(s.values)) {
+			return fault.New(fault.Malformed, "an attribute with value "+strconv.FormatInt(int64(a.ID), 10)+" of "+strconv.Itoa(len(s.values))).
+				OnPath(a.Name).Needs("a value of attributes.pkl", damaged)
+		}
+		if err := m.Set(nested.String(a.Name), s.values[a.ID]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tensorByID returns a tensor of the table, the same one for the same number.

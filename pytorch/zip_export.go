@@ -399,15 +399,21 @@ func (x *exportOpener) addWindow(model string, m member, record string) error {
 		return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord(x.top+exportWeights+file).Needs("a tensor", damaged)
 	}
 	view := *whole
+	view.Tensor = partOf(whole.Tensor, shape, strides, offset, m.key)
+	return x.model(model).Set(nested.String(m.key), &view)
+}
+
+// partOf is the part of a tensor that the weight called name is, or why there is none.
+func partOf(whole *tensor.Tensor, shape, strides []int64, offset int64, name string) *tensor.Tensor {
 	spec := tensor.Spec{DType: whole.DType(), Shape: shape, Strides: strides}
 	storage, _, start, ok := whole.Strided()
 	if !ok {
-		view.Tensor = unavailable(spec, fault.New(fault.Unsupported, "a weight inside a tensor that is no plain one").OnPath(m.key))
-	} else {
-		spec.Storage, spec.Offset = storage, start+offset
-		if view.Tensor, err = tensor.New(spec); err != nil {
-			view.Tensor = unavailable(spec, err)
-		}
+		return unavailable(spec, fault.New(fault.Unsupported, "a weight inside a tensor that is no plain one").OnPath(name))
 	}
-	return x.model(model).Set(nested.String(m.key), &view)
+	spec.Storage, spec.Offset = storage, start+offset
+	view, err := tensor.New(spec)
+	if err != nil {
+		return unavailable(spec, err)
+	}
+	return view
 }

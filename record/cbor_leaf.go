@@ -12,23 +12,9 @@ import (
 
 // rowMajor reads [dimensions, typed array] behind tag 40.
 func (r *cborReader) rowMajor() (nested.Value, error) {
-	h, err := r.head()
+	shape, err := r.sizes()
 	if err != nil {
 		return nil, err
-	}
-	if h.major != majorArray || h.n > tensor.MaxDims+1 {
-		return nil, r.broken("an array without dimensions, or of too many", "a list of at most "+strconv.Itoa(tensor.MaxDims)+" sizes", "")
-	}
-	shape := make([]int64, h.n)
-	for i := range shape {
-		size, err := r.head()
-		if err != nil {
-			return nil, err
-		}
-		if size.major != majorUint || size.n > math.MaxInt64 {
-			return nil, r.broken("a dimension that is no size", "an integer from 0 on", "")
-		}
-		shape[i] = int64(size.n)
 	}
 	tag, err := r.head()
 	if err != nil {
@@ -47,6 +33,29 @@ func (r *cborReader) rowMajor() (nested.Value, error) {
 		return nil, r.broken("a typed array without bytes", "a byte string", "")
 	}
 	return r.array(tagNumber, data, shape)
+}
+
+// sizes reads a list of dimensions.
+func (r *cborReader) sizes() ([]int64, error) {
+	h, err := r.head()
+	if err != nil {
+		return nil, err
+	}
+	if h.major != majorArray || h.n > tensor.MaxDims+1 {
+		return nil, r.broken("an array without dimensions, or of too many", "a list of at most "+strconv.Itoa(tensor.MaxDims)+" sizes", "")
+	}
+	shape := make([]int64, h.n)
+	for i := range shape {
+		size, err := r.head()
+		if err != nil {
+			return nil, err
+		}
+		if size.major != majorUint || size.n > math.MaxInt64 {
+			return nil, r.broken("a dimension that is no size", "an integer from 0 on", "")
+		}
+		shape[i] = int64(size.n)
+	}
+	return shape, nil
 }
 
 // array notes the byte string of a typed array and goes past it. Without a

@@ -32,15 +32,10 @@ func (m *matcher) variant(dst reflect.Value, p place, flags rules.Flags) error {
 		}
 		return nil
 	}
-	var outcomes []outcome
-	for _, vt := range types {
-		o, err := m.try(vt, p, flags)
-		if err != nil {
-			return err
-		}
-		outcomes = append(outcomes, o)
+	best, wrong, err := m.bestOf(types, p, flags)
+	if err != nil {
+		return err
 	}
-	best, wrong := choose(outcomes)
 	if wrong != "" {
 		m.mismatch(p, "keys "+strings.Join(firstOf(m.index.Children(p.below()), 8), ", "), t, wrong)
 		m.useBelow(p)
@@ -52,6 +47,20 @@ func (m *matcher) variant(dst reflect.Value, p place, flags rules.Flags) error {
 	}
 	m.plan.commit = append(m.plan.commit, func() { dst.Set(fresh()) })
 	return nil
+}
+
+// bestOf tries the types and chooses one; wrong says why none.
+func (m *matcher) bestOf(types []reflect.Type, p place, flags rules.Flags) (best reflect.Type, wrong string, err error) {
+	var outcomes []outcome
+	for _, t := range types {
+		o, err := m.try(t, p, flags)
+		if err != nil {
+			return nil, "", err
+		}
+		outcomes = append(outcomes, o)
+	}
+	best, wrong = choose(outcomes)
+	return best, wrong, nil
 }
 
 // freshVariant returns a zero struct of type t to fill, and what an interface

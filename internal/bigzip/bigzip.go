@@ -86,6 +86,8 @@ func (z *layout) add(p part) {
 	}
 }
 
+var le = binary.LittleEndian
+
 const (
 	flags     = 1<<3 | 1<<11 // sizes follow the data; names are UTF-8
 	alignment = 64
@@ -95,9 +97,22 @@ const (
 // record adds a local header, padded so that the data are aligned, the data, and
 // their descriptor.
 func (z *layout) record(name string, data part) {
-	le := binary.LittleEndian
 	header := z.size
-	pad := int(-(header + lenLocal + int64(len(name)) + 4) & (alignment - 1))
+	z.add(part{text: localHeader(name, header)})
+	start := z.size
+	z.add(data)
+	n := z.size - start
+	sum := data.sum(n)
+	descriptor := le.AppendUint32(le.AppendUint32(nil, 0x08074b50), sum)
+	z.add(part{text: le.AppendUint64(le.AppendUint64(descriptor, uint64(n)), uint64(n))})
+	z.directory = append(z.directory, directoryEntry(name, sum, n, header)...)
+	z.records++
+}
+
+// localHeader is the header of a record at an offset, padded so that the data
+// behind it are aligned.
+func localHeader(name string, offset int64) []byte {
+	pad := int(-(offset + lenLocal + int64(len(name)) + 4) & (alignment - 1))
 	local := le.AppendUint32(nil, 0x04034b50)
 	local = le.AppendUint16(local, 0)
 	local = le.AppendUint16(local, flags)
@@ -108,14 +123,12 @@ func (z *layout) record(name string, data part) {
 	for range pad {
 		local = append(local, 'Z')
 	}
-	z.add(part{text: local})
-	start := z.size
-	z.add(data)
-	n := z.size - start
-	sum := data.sum(n)
-	descriptor := le.AppendUint32(le.AppendUint32(nil, 0x08074b50), sum)
-	z.add(part{text: le.AppendUint64(le.AppendUint64(descriptor, uint64(n)), uint64(n))})
+	return local
+}
 
+// directoryEntry is what the directory says of a record of n bytes whose local header
+// is at an offset: all sizes are in the extra field of zip64.
+func directoryEntry(name string, sum uint32, n, offset int64) []byte {
 	d := le.AppendUint32(nil, 0x02014b50)
 	d = le.AppendUint16(le.AppendUint16(d, 0), 0)
 	d = le.AppendUint16(d, flags)
@@ -129,8 +142,7 @@ func (z *layout) record(name string, data part) {
 	d = append(d, name...)
 	d = append(d, 1, 0, 24, 0)
 	d = le.AppendUint64(le.AppendUint64(d, uint64(n)), uint64(n))
-	z.directory = append(z.directory, le.AppendUint64(d, uint64(header))...)
-	z.records++
+	return le.AppendUint64(d, uint64(offset))
 }
 
 // sum is the CRC-32 of n bytes.
@@ -150,7 +162,6 @@ func (p *part) sum(n int64) uint32 {
 
 // end adds the directory and its end records.
 func (z *layout) end() {
-	le := binary.LittleEndian
 	start, size := z.size, int64(len(z.directory))
 	z.add(part{text: z.directory})
 	end64 := z.size
