@@ -241,33 +241,40 @@ func (s *sparse) grid(ptr, index intPart, swapped bool) (grid, error) {
 	}
 	strides := rowMajor(s.shape)
 	g := grid{batches: 1, lines: ptr.shape[b] - 1, stored: index.shape[b], block: vshape[b+1:]}
-	for d := range b {
-		if ptr.shape[d] != s.shape[d] || index.shape[d] != s.shape[d] || vshape[d] != s.shape[d] {
+	for d, n := range s.shape[:b] {
+		if ptr.shape[d] != n || index.shape[d] != n || vshape[d] != n {
 			return grid{}, broken("batches that differ")
 		}
-		g.batches *= s.shape[d]
+		g.batches *= n
 	}
-	rows, cols := s.shape[b], s.shape[b+1]
-	g.batchStep, g.stride = int64(rows)*int64(cols), strides[b+2:]
+	err := g.lay(s.shape[b:], strides[b:], swapped)
+	return g, err
+}
+
+// lay finds the strides of a batch, whose shape begins with rows and columns, and
+// checks that whole blocks fill it.
+func (g *grid) lay(shape []int, strides []int64, swapped bool) error {
+	rows, cols := shape[0], shape[1]
+	g.batchStep, g.stride = int64(rows)*int64(cols), strides[2:]
 	br, bc := 1, 1
-	dense := s.shape[b+2:]
+	dense := shape[2:]
 	if len(g.block) == len(dense)+2 { // BSR, BSC
 		br, bc = g.block[0], g.block[1]
-		g.stride = strides[b:]
+		g.stride = strides
 	}
 	for _, n := range dense {
 		g.batchStep *= int64(n)
 	}
-	g.lineStep, g.acrossStep = strides[b]*int64(br), strides[b+1]*int64(bc)
+	g.lineStep, g.acrossStep = strides[0]*int64(br), strides[1]*int64(bc)
 	lines, across := ceilDiv(rows, br), ceilDiv(cols, bc)
 	if swapped {
 		g.lineStep, g.acrossStep, lines, across = g.acrossStep, g.lineStep, across, lines
 	}
 	g.across = across
 	if br < 1 || bc < 1 || rows%br != 0 || cols%bc != 0 || lines != g.lines || len(g.block) != len(g.stride) {
-		return grid{}, broken("blocks that do not fit its size")
+		return broken("blocks that do not fit its size")
 	}
-	return g, g.denseFits(dense)
+	return g.denseFits(dense)
 }
 
 func ceilDiv(a, b int) int { return (a + max(b, 1) - 1) / max(b, 1) }

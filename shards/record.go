@@ -19,6 +19,21 @@ func (u *union) asRecord(x *index) error {
 	if err != nil || !ok {
 		return err
 	}
+	header, root, err := u.recordTree(text)
+	if err != nil {
+		return inText(err)
+	}
+	u.record = root
+	delete(x.metadata, meta.KeyIndexText) // said by the tree
+	delete(x.metadata, meta.KeyIndexSum)
+	told := checkpoint.Info{Metadata: x.metadata}
+	meta.Tell(header, &told)
+	u.info.Producer = told.Producer
+	return nil
+}
+
+// recordTree reads the record, which must name all tensors of the shards and no others.
+func (u *union) recordTree(text string) (checkpoint.RecordHeader, nested.Value, error) {
 	used := make(map[string]bool, len(u.from))
 	read := meta.TextReader{Limits: u.env.Limits, Leaf: func(r *strictjson.Reader) (nested.Value, error) {
 		at := r.Offset()
@@ -36,21 +51,15 @@ func (u *union) asRecord(x *index) error {
 	}}
 	header, root, err := read.Read(text)
 	if err != nil {
-		return inText(err)
+		return header, nil, err
 	}
 	for name := range u.from {
 		if !used[name] {
-			return inText(fault.New(fault.Malformed, "a tensor that the record does not name: "+name).
-				Needs("the shards that were written with it", "another tool changed them: write the record again"))
+			return header, nil, fault.New(fault.Malformed, "a tensor that the record does not name: "+name).
+				Needs("the shards that were written with it", "another tool changed them: write the record again")
 		}
 	}
-	u.record = root
-	delete(x.metadata, meta.KeyIndexText) // said by the tree
-	delete(x.metadata, meta.KeyIndexSum)
-	told := checkpoint.Info{Metadata: x.metadata}
-	meta.Tell(header, &told)
-	u.info.Producer = told.Producer
-	return nil
+	return header, root, nil
 }
 
 // recordText returns the text of the record that the shards make, ok false if they
