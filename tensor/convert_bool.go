@@ -2,11 +2,8 @@ package tensor
 
 import "encoding/binary"
 
-// normalizeBool makes every byte of b but 0 a 1, as a Go bool in memory must
-// be: files may hold others.
-func normalizeBool(b []byte) { copyBools(b, b) }
-
-// copyBools writes 1 for every byte of src but 0. dst may be src.
+// copyBools writes 1 for every byte of src but 0, as a Go bool in memory must be:
+// files may hold others. dst may be src.
 func copyBools(dst, src []byte) Loss {
 	const (
 		ones  = 0x0101010101010101

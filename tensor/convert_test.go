@@ -220,12 +220,12 @@ func TestEveryDTypeConvertsToItself(t *testing.T) {
 	}
 }
 
-func TestNormalizeBool(t *testing.T) {
+func TestCopyBoolsInPlace(t *testing.T) {
 	b := make([]byte, 256+3)
 	for i := range b {
 		b[i] = byte(i)
 	}
-	normalizeBool(b)
+	copyBools(b, b)
 	for i, v := range b {
 		if want := byte(min(i%256, 1)); v != want {
 			t.Errorf("byte %d became %d, want %d", i%256, v, want)

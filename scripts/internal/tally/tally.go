@@ -30,15 +30,6 @@ func Float32s(values []float32) uint64 {
 	return even + odd
 }
 
-// Float64s returns the sum of the bits of values.
-func Float64s(values []float64) uint64 {
-	var sum uint64
-	for _, v := range values {
-		sum += math.Float64bits(v)
-	}
-	return sum
-}
-
 // Ints returns the sum of values in two's complement.
 func Ints[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](values []T) uint64 {
 	var sum uint64

@@ -36,9 +36,3 @@ func TestIntsAreTwosComplement(t *testing.T) {
 		t.Errorf("Ints = %d, want 2", got)
 	}
 }
-
-func TestFloat64s(t *testing.T) {
-	if got := Float64s([]float64{1, 0}); got != 0x3ff0000000000000 {
-		t.Errorf("Float64s = %#x", got)
-	}
-}
