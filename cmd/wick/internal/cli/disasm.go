@@ -210,11 +210,11 @@ func (p *instructions) row(in *pytorch.Instruction) error {
 		arg = nested.Repr(in.Arg)
 	}
 	offset := strconv.FormatInt(in.Offset, 10)
-	b := append(p.text[:0], blanks(8-len(offset))...)
-	b = append(append(b, offset...), "  "...)
-	b = append(b, p.paint(opcodeStyle(in.Opcode), in.Opcode+blanks(16-len(in.Opcode)))...)
-	b = append(append(b, "  "...), p.columns(arg, in.Meaning)...)
-	p.text = append(b, '\n')
+	name := p.paint(opcodeStyle(in.Opcode), in.Opcode+blanks(16-len(in.Opcode)))
+	p.text = p.text[:0]
+	for _, part := range []string{blanks(8 - len(offset)), offset, "  ", name, "  ", p.columns(arg, in.Meaning), "\n"} {
+		p.text = append(p.text, part...)
+	}
 	_, err := p.out.Write(p.text)
 	return err
 }
