@@ -42,12 +42,9 @@ func NewDecoder(r io.Reader, opts ...Option) (*Decoder, error) {
 	return &Decoder{c}, nil
 }
 
-// Checkpoint returns the checkpoint whose tensors are still to come: each of its
+// Checkpoint returns the checkpoint, with its tree, whose tensors are still to come: each of its
 // storages can be read once, by the one run that takes all that is wanted.
 func (d *Decoder) Checkpoint() *checkpoint.Checkpoint { return d.checkpoint }
-
-// Root returns the tree.
-func (d *Decoder) Root() nested.Value { return d.checkpoint.Root }
 
 // Run takes the rest of the stream and moves the tensors that moves name to
 // their sinks as they come. Its end proves the stream: it fails with
