@@ -74,7 +74,7 @@ func TestStreamsThatClaim(t *testing.T) {
 		var model struct {
 			W []float32 `torch:"w"`
 		}
-		plan, err := serde.NewPlan(d.Root(), &model)
+		plan, err := serde.NewPlan(d.Checkpoint().Root, &model)
 		if err == nil {
 			_, err = plan.Run(t.Context())
 		}
