@@ -22,7 +22,7 @@ func Rewrite(root Value, change func(Value) (Value, error)) (Value, error) {
 
 type rewriter struct {
 	change func(Value) (Value, error)
-	done   map[Value]Value // containers, and tensors that were replaced: a tree can have a million
+	done   map[Value]Value // containers, and what was replaced of tensors and empty ones: a tree can have a million
 	depth  int             // of containers; members of an opaque object add nothing to a path
 }
 
@@ -30,6 +30,7 @@ type rewriter struct {
 func (r *rewriter) value(v Value, path Path) (next Value, changed bool, err error) {
 	_, lazy := v.(*Tensor)
 	holds := isContainer(v)
+	isEmpty := holds && childAt(v, 0) == nil // nothing is gone through twice: there can be a million
 	if holds || lazy {
 		if known, ok := r.done[v]; ok {
 			return known, known != v, nil
@@ -41,7 +42,9 @@ func (r *rewriter) value(v Value, path Path) (next Value, changed bool, err erro
 			return nil, false, fault.OnPath(fault.NewBound("depth", int64(r.depth), DefaultDepth), path.String())
 		}
 		defer func() { r.depth-- }()
-		r.done[v] = v
+		if !isEmpty {
+			r.done[v] = v
+		}
 		if next, changed, err = r.inside(v, path); err != nil {
 			return nil, false, err
 		}
@@ -53,7 +56,7 @@ func (r *rewriter) value(v Value, path Path) (next Value, changed bool, err erro
 	if other != nil {
 		next, changed = other, true
 	}
-	if holds || lazy && changed {
+	if holds && !isEmpty || (isEmpty || lazy) && changed {
 		r.done[v] = next
 	}
 	return next, changed, nil

@@ -159,20 +159,22 @@ func (p *plainer) value(v nested.Value, depth int) (nested.Value, error) {
 	if depth > nested.DefaultDepth {
 		return nil, fault.NewLimit("depth", int64(depth), nested.DefaultDepth)
 	}
-	switch v.(type) {
-	case *nested.Map, *nested.List:
+	switch v := v.(type) {
+	case *nested.Map:
+		return p.dict(v, depth)
+	case *nested.List:
+		return p.list(v, depth)
 	default:
 		return v, nil
 	}
-	if known, ok := p.done[v]; ok {
+}
+
+func (p *plainer) dict(m *nested.Map, depth int) (nested.Value, error) {
+	if known, ok := p.done[m]; ok {
 		return known, nil // shared stays shared, and a cycle closes
 	}
-	if l, ok := v.(*nested.List); ok {
-		return p.list(l, depth)
-	}
-	m, _ := v.(*nested.Map)
 	out := nested.NewMap("dict")
-	p.done[v] = out
+	p.done[m] = out
 	for key, value := range m.All() {
 		plain, err := p.value(value, depth+1)
 		if err == nil {
@@ -186,6 +188,12 @@ func (p *plainer) value(v nested.Value, depth int) (nested.Value, error) {
 }
 
 func (p *plainer) list(l *nested.List, depth int) (nested.Value, error) {
+	if len(l.Items) == 0 {
+		return l, nil // there can be a million
+	}
+	if known, ok := p.done[l]; ok {
+		return known, nil
+	}
 	out := l.Clone()
 	p.done[l] = out
 	for i, item := range l.Items {

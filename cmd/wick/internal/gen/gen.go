@@ -50,20 +50,32 @@ func Generate(root nested.Value, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if err := countFields(root); err != nil {
+		return nil, err
+	}
 	index, err := rules.NewIndex(root)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(index, &o)
-	if err != nil {
-		return nil, err
-	}
-	return p.write()
+	return newPlan(index, &o).write()
 }
 
 // MaxFields bounds the fields and list items that are looked at one by one: a
 // Go file with more is of no use to anybody.
 const MaxFields = 200_000
+
+// countFields fails on a tree of too many, before anything is kept of each.
+func countFields(root nested.Value) error {
+	n := int64(0)
+	return nested.Walk(root, nested.WalkLimits{}, func(nested.Path, nested.Value) error {
+		if n++; n > MaxFields {
+			e := fault.NewBound("fields", n, MaxFields)
+			e.Cure = "leave some out with the rule `drop`"
+			return e
+		}
+		return nil
+	})
+}
 
 func (o *Options) check() error {
 	if !token.IsIdentifier(o.Package) || o.Package == "_" {
@@ -104,16 +116,13 @@ type plan struct {
 	names uniquer      // of types and functions
 }
 
-func newPlan(index *rules.Index, o *Options) (*plan, error) {
+func newPlan(index *rules.Index, o *Options) *plan {
 	p := &plan{o: o, index: index, inferred: map[*node]*typ{}, convs: map[int]bool{}, names: uniquer{}}
-	if len(index.Entries) > MaxFields {
-		return nil, fault.NewLimit("fields", int64(len(index.Entries)), MaxFields)
-	}
 	top := p.tree()
 	p.findConvs()
 	p.root = p.share(p.topLevel(top, p.infer(top, "")))
 	p.nameTypes()
-	return p, nil
+	return p
 }
 
 // topLevel makes the root something that a type can be declared as.
