@@ -237,6 +237,25 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// The reason of a run that is stopped in the middle of a stream is that it was
+// stopped, not that the rest of the stream is missing.
+func TestCancelledInAStream(t *testing.T) {
+	s, _ := summed(32<<20, false)
+	stop, cancel := context.WithCancel(ctx)
+	to := writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
+	var moves []Move
+	for i := range 2 {
+		moves = append(moves, Move{vector(s, U8, 16<<20, int64(i)*16<<20), Stream(&to)})
+	}
+	if _, err := Run(stop, moves); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want cancelled", err)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f *writerFunc) Write(p []byte) (int, error) { return (*f)(p) }
+
 // TestSmallNeighbours reads many small tensors of one file, some overlapping,
 // some far apart, into a file and into memory.
 func TestSmallNeighbours(t *testing.T) {

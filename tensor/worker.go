@@ -188,6 +188,9 @@ func (t *streamTask) do(w *worker) {
 		}
 		if err := w.moveInOrder(j); err != nil {
 			w.run.failMove(j.index, err)
+			if w.ctx.Err() != nil { // what ended the run is the reason for all
+				return
+			}
 			for _, behind := range t.jobs[i+1:] {
 				w.run.failMove(behind.index, notInTurn())
 			}
