@@ -31,7 +31,9 @@ type opener struct {
 
 func (o *opener) open(ctx context.Context, src Source, depth int64) (*Checkpoint, error) {
 	if depth > maxNesting {
-		return nil, fault.NewBound("nesting", depth, maxNesting).In(src.Name())
+		e := fault.NewBound("nesting", depth, maxNesting).In(src.Name())
+		e.Cure = "unpack it, and open what is inside"
+		return nil, e
 	}
 	head, err := Head(src)
 	if err != nil {

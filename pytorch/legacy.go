@@ -132,7 +132,7 @@ func (o *legacyOpener) readHeader() error {
 		return err
 	}
 	if version != nested.Int(legacyProtocol) {
-		return fault.New(fault.Unsupported, "protocol version "+nested.Repr(version)).Needs(strconv.Itoa(legacyProtocol), "")
+		return fault.New(fault.Unsupported, "protocol version "+nested.Repr(version)).Needs(strconv.Itoa(legacyProtocol), "load it with the torch that wrote it, and save it again")
 	}
 	system, err := o.load("system info")
 	if err != nil {

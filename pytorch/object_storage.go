@@ -182,7 +182,7 @@ func (l *loader) storageID(t *nested.List) (storageRef, error) {
 	if class.Text != l.class.text {
 		d, untyped, ok := storageType(class.Text)
 		if !ok {
-			return ref, fault.New(fault.Unsupported, "a storage of class "+class.Text).Needs("a storage class of torch", "")
+			return ref, fault.New(fault.Unsupported, "a storage of class "+class.Text).Needs("a storage class of torch", "the file is damaged, or of a program with storages of its own: save it again with plain tensors")
 		}
 		l.class = storageClass{class.Text, d, untyped}
 	}
@@ -350,7 +350,8 @@ func (e *storageEntry) lay(maker *tensor.Maker, spec tensor.Spec) *tensor.Tensor
 	if e.start > 0 {
 		size := int64(max(spec.DType.Size(), 1))
 		if e.start%size != 0 || spec.Offset < 0 || spec.Offset > e.end {
-			return unavailable(spec, fault.New(fault.Malformed, "a view that begins inside an element").InRecord(e.storage.Name()))
+			return unavailable(spec, fault.New(fault.Malformed, "a view that begins inside an element").InRecord(e.storage.Name()).
+				Needs("whole elements", damaged))
 		}
 		spec.Offset += e.start / size
 	}
@@ -363,7 +364,7 @@ func (e *storageEntry) lay(maker *tensor.Maker, spec tensor.Spec) *tensor.Tensor
 	}
 	t, err := maker.New(spec)
 	if err != nil {
-		return unavailable(spec, err)
+		return unavailable(spec, fault.InRecord(err, e.storage.Name()))
 	}
 	return t
 }

@@ -59,7 +59,8 @@ func (x *exactReader) end() error {
 	var one [1]byte
 	n, err := io.ReadFull(x.r, one[:])
 	if n == 1 {
-		return fault.New(fault.Malformed, "a record that goes on after its last byte").InRecord(x.record).At(x.at)
+		return fault.New(fault.Malformed, "a record that goes on after its last byte").InRecord(x.record).At(x.at).
+			Needs("as many bytes as the directory says", damaged)
 	}
 	if err == io.EOF {
 		return io.EOF

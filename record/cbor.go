@@ -174,7 +174,7 @@ func (r *cborReader) fileMap(n uint64, info *checkpoint.Info, salvage bool) (roo
 			return r.record(n, info, salvage)
 		}
 		if _, twice := m.Get(key); twice {
-			return nil, nil, r.broken("the key "+nested.Repr(key)+" twice in one map", "each key once", "")
+			return nil, nil, r.broken("the key "+nested.Repr(key)+" twice in one map", "each key once", "write the file with a tool that follows RFC 8949")
 		}
 		v, err := r.value()
 		if err != nil {

@@ -51,7 +51,7 @@ func (r *cborReader) sizes() ([]int64, error) {
 			return nil, err
 		}
 		if size.major != majorUint || size.n > math.MaxInt64 {
-			return nil, r.broken("a dimension that is no size", "an integer from 0 on", "")
+			return nil, r.broken("a dimension that is no size", "an integer from 0 on", "the file is damaged: get it again")
 		}
 		shape[i] = int64(size.n)
 	}

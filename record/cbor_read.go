@@ -158,7 +158,7 @@ func (r *cborReader) scalar(h head, before []byte) (nested.Value, error) {
 	at := r.at - int64(len(item))
 	var v any
 	if err := plain.Unmarshal(item, &v); err != nil {
-		return nil, fault.Wrap(fault.Malformed, "a value that is no CBOR", err).At(at)
+		return nil, fault.Wrap(fault.Malformed, "a value that is no CBOR", err).At(at).Needs("CBOR as RFC 8949 has it", "the file is damaged: get it again")
 	}
 	return toNested(v, at)
 }

@@ -160,7 +160,8 @@ func (e *entry) parse(r *strictjson.Reader) error {
 		return err
 	})
 	if err == nil && !(dtype && shape && offsets) {
-		return fault.New(fault.Malformed, "a tensor without dtype, shape or data_offsets").At(int64(at)).OnPath(e.name)
+		return fault.New(fault.Malformed, "a tensor without dtype, shape or data_offsets").At(int64(at)).OnPath(e.name).
+			Needs("all three", "the file is damaged: get it again")
 	}
 	return err
 }

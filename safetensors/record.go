@@ -172,7 +172,8 @@ func (h *header) sums() ([]uint32, error) {
 		field, rest, _ := strings.Cut(text, " ")
 		n, err := strconv.ParseUint(field, 16, 32)
 		if err != nil {
-			return nil, fault.New(fault.Malformed, "the checksum "+field).OnPath(h.entries[i].name)
+			return nil, fault.New(fault.Malformed, "the checksum "+field).OnPath(h.entries[i].name).
+				Needs("a number in base 16", "the file is damaged or another tool changed it: get it again, or open it with wick.Salvage()")
 		}
 		sums[i], text = uint32(n), rest
 	}

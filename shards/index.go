@@ -86,8 +86,11 @@ func readIndex(src checkpoint.Source, limits checkpoint.Limits) (*index, error) 
 		if errors.As(err, &known) {
 			return nil, err
 		}
-		return nil, fault.Wrap(fault.Malformed, "an index that is no JSON", err).At(d.InputOffset()).
-			Needs("an object with a weight_map", "get the index again")
+		bad := fault.Wrap(fault.Malformed, "an index that is no JSON", err)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			bad = fault.New(fault.Malformed, "an index that ends early")
+		}
+		return nil, bad.At(d.InputOffset()).Needs("an object with a weight_map", "get the index again")
 	}
 	return x, checkpoint.At("shards", int64(len(x.files)), limits.Shards)
 }
@@ -110,8 +113,12 @@ func (x *index) read(d *json.Decoder) error {
 
 // eachMember calls f after each key of a JSON object.
 func eachMember(d *json.Decoder, f func(key string) error) error {
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.Join(err, errNoObject)
+	t, err := d.Token()
+	if err != nil {
+		return err
+	}
+	if t != json.Delim('{') {
+		return errNoObject
 	}
 	for d.More() {
 		t, err := d.Token()
@@ -123,7 +130,7 @@ func eachMember(d *json.Decoder, f func(key string) error) error {
 			return err
 		}
 	}
-	_, err := d.Token()
+	_, err = d.Token()
 	return err
 }
 

@@ -319,5 +319,6 @@ func passError(s *Storage, at int64, err error) error {
 	if fault.KindOf(err) != "" {
 		return err
 	}
-	return s.locate(fault.Wrap(fault.Malformed, "the record cannot be read", err)).At(at)
+	return s.locate(fault.Wrap(fault.Malformed, "the record cannot be read", err)).At(at).
+		Needs("all its bytes", "the file is damaged: get it again")
 }
