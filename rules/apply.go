@@ -555,7 +555,10 @@ func (g *assignment) quant(sources []int) (*nested.Quant, error) {
 
 // commit puts what was made into the places of what was used.
 func (g *assignment) commit() {
-	var out []item
+	if len(g.used) == 0 && len(g.made) == 0 {
+		return
+	}
+	out := make([]item, 0, len(g.items)+len(g.made))
 	for i, it := range g.items {
 		if !g.used[i] {
 			out = append(out, it)

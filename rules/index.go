@@ -72,10 +72,11 @@ type Index struct {
 // NewIndex lists the tree. It fails with [fault.ErrLimit] as [nested.Walk] does
 // under its default limits.
 func NewIndex(root nested.Value) (*Index, error) {
-	x := &Index{Root: root}
-	if m, ok := root.(*nested.Map); ok {
-		x.Entries = make([]Entry, 0, m.Len()) // a flat state dict has one for each key
+	n := 0 // what grows to a million is copied twenty times, and what is left behind is memory too
+	if err := nested.Walk(root, nested.WalkLimits{}, func(nested.Path, nested.Value) error { n++; return nil }); err != nil {
+		return nil, err
 	}
+	x := &Index{Root: root, Entries: make([]Entry, 0, n)}
 	err := nested.Walk(root, nested.WalkLimits{}, func(path nested.Path, v nested.Value) error {
 		x.Entries = append(x.Entries, newEntry(path.String(), slices.Clone(path), v))
 		return nil

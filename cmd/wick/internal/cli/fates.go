@@ -12,9 +12,13 @@ import (
 // was changed before them: for each name that is left, the names in the file c that
 // it comes from.
 func fates(left []rules.Entry, reports []*rules.Report, c *checkpoint.Checkpoint) *rules.Report {
+	isNew := newIn(c)
+	anyNew := slices.ContainsFunc(left, func(e rules.Entry) bool { return isNew(e.Value) })
+	if len(reports) == 1 && len(reports[0].Made) == 0 && !anyNew {
+		return reports[0] // it says what it took from the file itself: most do
+	}
 	out := &rules.Report{}
 	past := history(reports)
-	isNew := newIn(c)
 	for i := range left {
 		e := &left[i]
 		from, made := past.origins(e.Name)

@@ -64,7 +64,7 @@ type planned struct {
 	rules   *rules.Report // what became of the names in the file
 	flags   *modelFlags   // that rules came from
 	err     error         // why the rules failed
-	entries []rules.Entry
+	tensors []rules.Entry // that are left
 
 	typ  *gen.Struct // nil without --struct
 	plan *serde.Plan
@@ -128,8 +128,12 @@ func (p *planned) match(ctx context.Context, c *checkpoint.Checkpoint, set *rule
 	if err != nil {
 		return err
 	}
-	p.entries = index.Entries
-	p.rules = fates(p.entries, stages, c)
+	p.rules = fates(index.Entries, stages, c)
+	for i := range index.Entries {
+		if index.Entries[i].Tensor() != nil {
+			p.tensors = append(p.tensors, index.Entries[i])
+		}
+	}
 	p.fits = len(p.rules.Unmatched) == 0
 	if p.typ == nil {
 		return nil
@@ -206,12 +210,11 @@ func (p *planned) totals() string {
 }
 
 func (p *planned) sizes() (n int, elements, bytes int64) {
-	for i := range p.entries {
-		if t := p.entries[i].Tensor(); t != nil {
-			n, elements, bytes = n+1, elements+t.Len(), bytes+t.Bytes()
-		}
+	for i := range p.tensors {
+		t := p.tensors[i].Tensor()
+		elements, bytes = elements+t.Len(), bytes+t.Bytes()
 	}
-	return n, elements, bytes
+	return len(p.tensors), elements, bytes
 }
 
 // structRows adds what becomes of every value and every field. Where a terminal
@@ -271,12 +274,10 @@ func (p *planned) groups() []rowGroup {
 // ruleRows adds every tensor that is left, how it came about, and what is gone.
 func (a *app) ruleRows(t *table, p *planned) {
 	renamed, made := changesTo(p.rules.Renamed), changesTo(p.rules.Made)
-	for i := range p.entries {
-		e := &p.entries[i]
-		if x := e.Tensor(); x != nil {
-			mark, from := cameFrom(e.Name, renamed, made)
-			t.add(mark, cell{nameOrEmpty(e.Name), bold}, cell{x.String(), cyan}, cell{fault.Clean(from, maxName), plain}, cell{}, cell{})
-		}
+	for i := range p.tensors {
+		e := &p.tensors[i]
+		mark, from := cameFrom(e.Name, renamed, made)
+		t.add(mark, cell{nameOrEmpty(e.Name), bold}, cell{e.Tensor().String(), cyan}, cell{fault.Clean(from, maxName), plain}, cell{}, cell{})
 	}
 	for _, name := range p.rules.Dropped {
 		t.add(cell{"dropped", yellow}, cell{nameOrEmpty(name), bold}, cell{}, cell{}, cell{}, cell{})
@@ -317,14 +318,13 @@ func (p *planned) json() []byte {
 		o.Raw("error", errorObject(p.err))
 		return o.Bytes()
 	}
-	o.Raw("rules", p.rulesJSON())
+	o.Append("rules", p.appendRules)
 	if p.plan != nil {
 		o.String("type", p.typ.Name)
 		o.Raw("plan", p.structJSON())
 		return o.Bytes()
 	}
-	tensors := slices.DeleteFunc(slices.Clone(p.entries), func(e rules.Entry) bool { return e.Tensor() == nil })
-	o.Raw("tensors", list(tensors, func(e rules.Entry) []byte { return tensorJSON(e.Name, e.Tensor()) }))
+	o.Raw("tensors", list(p.tensors, func(e rules.Entry) []byte { return tensorJSON(e.Name, e.Tensor()) }))
 	return o.Bytes()
 }
 
@@ -337,19 +337,20 @@ func tensorJSON(name string, t *tensor.Tensor) []byte {
 	return o.Bytes()
 }
 
-func (p *planned) rulesJSON() []byte {
-	var o jsonout.Object
-	change := func(c rules.Change) []byte {
-		var one jsonout.Object
+// appendRules appends what rules did as JSON, in place: it can be millions of names.
+func (p *planned) appendRules(b []byte) []byte {
+	var one jsonout.Object
+	change := func(b []byte, c rules.Change) []byte {
+		one.Reset()
 		one.Append("from", func(b []byte) []byte { return jsonout.AppendList(b, c.From, jsonout.AppendString) })
 		one.String("to", c.To)
-		return one.Bytes()
+		return append(b, one.Bytes()...)
 	}
-	o.Raw("renamed", list(p.rules.Renamed, change))
-	o.Raw("made", list(p.rules.Made, change))
-	o.Append("dropped", func(b []byte) []byte { return jsonout.AppendList(b, p.rules.Dropped, jsonout.AppendString) })
-	o.Append("unmatched", func(b []byte) []byte { return jsonout.AppendList(b, p.rules.Unmatched, jsonout.AppendString) })
-	return o.Bytes()
+	b = jsonout.AppendList(append(b, `{"renamed":`...), p.rules.Renamed, change)
+	b = jsonout.AppendList(append(b, `,"made":`...), p.rules.Made, change)
+	b = jsonout.AppendList(append(b, `,"dropped":`...), p.rules.Dropped, jsonout.AppendString)
+	b = jsonout.AppendList(append(b, `,"unmatched":`...), p.rules.Unmatched, jsonout.AppendString)
+	return append(b, '}')
 }
 
 func (p *planned) structJSON() []byte {
