@@ -24,7 +24,7 @@ var libraries = []string{
 // plumbing are exported functions that wick's own packages use among each other.
 var plumbing = []string{
 	"checkpoint.ExactPath", "checkpoint.GuardOf", "checkpoint.IsDistant", "checkpoint.ListFolder", "checkpoint.MapFile", "checkpoint.OpenSibling",
-	"checkpoint.Owned", "checkpoint.Place", "checkpoint.Storable", "nested.Distinct", "tensor.NativeOrder", "tensor.Room", "tensor.StringBytes",
+	"checkpoint.Owned", "checkpoint.Place", "checkpoint.Storable", "fault.ReadFailed", "nested.Distinct", "tensor.NativeOrder", "tensor.Room", "tensor.StringBytes",
 }
 
 // Every function that a program can begin with is called by a runnable example
