@@ -236,6 +236,10 @@ func runAll(t *testing.T, file, dir string, commands []command) []outcome {
 	return all
 }
 
+// brief are attacks on which few commands run: those on opcodes, of which there are
+// thousands, and those that are as slow as limits allow.
+var brief = regexp.MustCompile(`^(opcode|again and again:|shared|a million) |, a megabyte$|: a bomb of |of 40 MB`)
+
 // TestAttacks runs the command line over every attack: the commands that show
 // most on each, and of the others, in turn, as many as the day has time for. With
 // [everyVariable] set it is each on each.
@@ -247,7 +251,7 @@ func TestAttacks(t *testing.T) {
 	var s slowest
 	t.Cleanup(func() { t.Logf("slowest:\n%s", strings.Join(s.list, "\n")) })
 	for i, c := range All() {
-		isBrief := strings.HasPrefix(c.Name, "opcode ") || strings.HasPrefix(c.Name, "again and again: ")
+		isBrief := brief.MatchString(c.Name)
 		list, next := chosen(isBrief, turn[isBrief])
 		turn[isBrief] = next
 		for _, command := range list {

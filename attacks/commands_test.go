@@ -121,8 +121,7 @@ var every = slices.Concat(most, others)
 const everyVariable = "WICK_ATTACKS_EVERY"
 
 // chosen returns what is run on the next attack: 1 of the others if it is to be
-// brief, on an opcode, of which there are thousands, and on what is as slow as limits
-// allow, and 5 on what is unlike its neighbours.
+// brief, 5 on what is unlike its neighbours.
 func chosen(isBrief bool, turn int) (list []command, next int) {
 	if os.Getenv(everyVariable) != "" {
 		return every, turn
