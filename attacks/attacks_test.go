@@ -344,13 +344,16 @@ func check(t *testing.T, c Case, got outcome) {
 
 var trace = regexp.MustCompile(`(?m)panic|goroutine \d+ \[|runtime error|BUG:|fatal error|SIG[A-Z]{3,}`)
 
+// refusal is one line, behind warnings of rules that match nothing: they may be why.
+var refusal = regexp.MustCompile(`^(warning: nothing in the file matches: [^\n]*\n)*(wick: |\{"error":)[^\n]*\n$`)
+
 func checkTexts(t *testing.T, c Case, got outcome) {
 	t.Helper()
 	if found := trace.Find(got.Err); found != nil {
 		t.Errorf("%s says %q: %s", got.Command, found, cut(got.Err))
 	}
 	isRefusal := got.Code > 1
-	isLine := bytes.Count(got.Err, []byte("\n")) == 1 && (bytes.HasPrefix(got.Err, []byte("wick: ")) || bytes.HasPrefix(got.Err, []byte(`{"error":`)))
+	isLine := refusal.Match(got.Err)
 	if isRefusal && (!isLine || len(got.Err) > 4096) {
 		t.Errorf("%s: exit %d with %d bytes on stderr: %s", got.Command, got.Code, len(got.Err), cut(got.Err))
 	}

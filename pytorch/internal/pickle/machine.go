@@ -2,6 +2,7 @@ package pickle
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/wick-ml/wick/checkpoint"
@@ -196,6 +197,9 @@ func (m *machine) grown() error {
 	m.high = len(m.stack)
 	if int64(m.high) > m.limits.Stack {
 		return fault.NewLimit("stack", int64(m.high), m.limits.Stack)
+	}
+	if m.high == cap(m.stack) { // append alone would copy a million values forty times
+		m.stack = slices.Grow(m.stack, m.high)
 	}
 	return m.spend(slotCost)
 }
