@@ -78,15 +78,13 @@ func (d *folder) Sibling(name string) (Source, error) {
 // folders of hub caches are made of them; links to folders are not entered, and
 // neither are folders with a leading dot, where tools keep their own things.
 func (d *folder) List() ([]string, error) {
-	list := &lister{name: d.name, limits: d.limits}
-	return list.sorted(d.walk(list))
+	files, _, err := (&lister{name: d.name, limits: d.limits}).list(d.walk)
+	return files, err
 }
 
 // ListAll is List with all that List passes over.
 func (d *folder) ListAll() (files, elsewhere []string, err error) {
-	list := &lister{name: d.name, limits: d.limits, all: true}
-	files, err = list.sorted(d.walk(list))
-	return files, list.elsewhere, err
+	return (&lister{name: d.name, limits: d.limits, all: true}).list(d.walk)
 }
 
 func (d *folder) walk(list *lister) error {
@@ -171,12 +169,13 @@ func (l *lister) add(rel string, entry fs.DirEntry, follow func() (fs.FileInfo, 
 	return At("shards", int64(len(l.files)+len(l.elsewhere)), l.limits.Shards)
 }
 
-func (l *lister) sorted(err error) ([]string, error) {
-	if err != nil {
-		return nil, fault.InFile(err, l.name)
+// list has walk add the entries of a folder, and returns them in order.
+func (l *lister) list(walk func(*lister) error) (files, elsewhere []string, err error) {
+	if err := walk(l); err != nil {
+		return nil, nil, fault.InFile(err, l.name)
 	}
 	slices.Sort(l.files)
-	return l.files, nil
+	return l.files, l.elsewhere, nil
 }
 
 func folderBytes(name string) error {

@@ -119,16 +119,14 @@ func (d *fsFolder) Sibling(name string) (Source, error) {
 
 // List returns the files below the folder, as the list of a directory does.
 func (d *fsFolder) List() ([]string, error) {
-	list := &lister{name: d.name, limits: d.limits}
-	return list.sorted(d.walk(list))
+	files, _, err := (&lister{name: d.name, limits: d.limits}).list(d.walk)
+	return files, err
 }
 
 // ListAll is List with all that List passes over. No link to a folder is known to
 // stay inside.
 func (d *fsFolder) ListAll() (files, elsewhere []string, err error) {
-	list := &lister{name: d.name, limits: d.limits, all: true}
-	files, err = list.sorted(d.walk(list))
-	return files, list.elsewhere, err
+	return (&lister{name: d.name, limits: d.limits, all: true}).list(d.walk)
 }
 
 func (d *fsFolder) walk(list *lister) error {

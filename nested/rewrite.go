@@ -29,9 +29,9 @@ type rewriter struct {
 // value returns what stands in the place of v, and whether that is another value.
 func (r *rewriter) value(v Value, path Path) (next Value, changed bool, err error) {
 	_, lazy := v.(*Tensor)
-	holds := isContainer(v)
-	isEmpty := holds && childAt(v, 0) == nil // nothing is gone through twice: there can be a million
-	if holds || lazy {
+	holds, isFull := isContainer(v), childAt(v, 0) != nil
+	isNode := holds || lazy
+	if isNode {
 		if known, ok := r.done[v]; ok {
 			return known, known != v, nil
 		}
@@ -42,7 +42,7 @@ func (r *rewriter) value(v Value, path Path) (next Value, changed bool, err erro
 			return nil, false, fault.OnPath(fault.NewBound("depth", int64(r.depth), DefaultDepth), path.String())
 		}
 		defer func() { r.depth-- }()
-		if !isEmpty {
+		if isFull { // of empty ones, which cost nothing to meet again, there can be a million
 			r.done[v] = v
 		}
 		if next, changed, err = r.inside(v, path); err != nil {
@@ -56,7 +56,7 @@ func (r *rewriter) value(v Value, path Path) (next Value, changed bool, err erro
 	if other != nil {
 		next, changed = other, true
 	}
-	if holds && !isEmpty || (isEmpty || lazy) && changed {
+	if isFull || isNode && changed {
 		r.done[v] = next
 	}
 	return next, changed, nil

@@ -210,21 +210,13 @@ func (p *instructions) row(in *pytorch.Instruction) error {
 		arg = nested.Repr(in.Arg)
 	}
 	offset := strconv.FormatInt(in.Offset, 10)
-	name := p.paint(opcodeStyle(in.Opcode), in.Opcode+blanks(16-len(in.Opcode)))
+	name := p.paint(opcodeStyle(in.Opcode), in.Opcode+strings.Repeat(" ", max(0, 16-len(in.Opcode))))
 	p.text = p.text[:0]
-	for _, part := range []string{blanks(8 - len(offset)), offset, "  ", name, "  ", p.columns(arg, in.Meaning), "\n"} {
+	for _, part := range []string{strings.Repeat(" ", max(0, 8-len(offset))), offset, "  ", name, "  ", p.columns(arg, in.Meaning), "\n"} {
 		p.text = append(p.text, part...)
 	}
 	_, err := p.out.Write(p.text)
 	return err
-}
-
-func blanks(n int) string {
-	const some = "                                          "
-	if n <= len(some) {
-		return some[:max(0, n)]
-	}
-	return strings.Repeat(" ", n)
 }
 
 // opcodeStyle marks what names or calls something.
@@ -249,7 +241,7 @@ func (p *instructions) columns(arg, meaning string) string {
 		room = max(p.width-before-width-columnGap, leastArg)
 	}
 	arg = fit(arg, width)
-	gap := blanks(max(0, width-textWidth(arg)) + columnGap)
+	gap := strings.Repeat(" ", max(0, width-textWidth(arg))+columnGap)
 	return strings.TrimRight(arg+gap+fit(meaning, room), " ")
 }
 
