@@ -83,6 +83,14 @@ type Error struct {
 	HasOffset bool
 }
 
+// What helps with files whose bytes contradict each other: any, those that end
+// early, and those that no program writes.
+const (
+	GetAgain      = "the file is damaged: get it again"
+	CutShort      = "the file was cut short or is damaged: get it again"
+	MadeToDeceive = "the file is damaged or was made to deceive: get it again"
+)
+
 // New returns an error of the given kind that says what was found.
 func New(kind Kind, found string) *Error { return &Error{Kind: kind, Found: found} }
 

@@ -274,7 +274,7 @@ func explainZipEnd(src checkpoint.Source) error {
 		return fault.New(fault.Malformed, "a zip archive without its first "+count(int(min(-shift, 1<<30)), "byte")).
 			Needs(need, "the download began in the middle; get it again")
 	default:
-		return fault.New(fault.Malformed, "a zip archive whose beginning is overwritten").At(0).Needs(need, "the file is damaged; get it again")
+		return fault.New(fault.Malformed, "a zip archive whose beginning is overwritten").At(0).Needs(need, fault.GetAgain)
 	}
 }
 

@@ -125,7 +125,7 @@ func (o *legacyOpener) readHeader() error {
 	}
 	want, _ := new(big.Int).SetString(magicHex, 16)
 	if n, ok := magic.(nested.BigInt); !ok || n.Int.Cmp(want) != 0 {
-		return fault.New(fault.Malformed, "the magic number "+nested.Repr(magic)).Needs("0x"+magicHex, damaged)
+		return fault.New(fault.Malformed, "the magic number "+nested.Repr(magic)).Needs("0x"+magicHex, fault.MadeToDeceive)
 	}
 	version, err := o.load("protocol version")
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *legacyOpener) storage(ref storageRef) (*tensor.Storage, error) {
 
 func badSize(ref storageRef, name string) error {
 	return fault.New(fault.Malformed, "a storage of "+strconv.FormatInt(ref.Elements, 10)+" elements").
-		InRecord(name).Needs("a size that fits", damaged)
+		InRecord(name).Needs("a size that fits", fault.MadeToDeceive)
 }
 
 func legacyName(key string) string { return "storage " + key }
@@ -179,9 +179,9 @@ func (o *legacyOpener) placeStorages() error {
 		switch {
 		case s == nil:
 			return fault.New(fault.Malformed, "a storage that no tensor names").InRecord(legacyName(key)).At(at).
-				Needs("a storage of the pickle", damaged)
+				Needs("a storage of the pickle", fault.MadeToDeceive)
 		case s.placed:
-			return fault.New(fault.Malformed, "a storage that stands twice").InRecord(legacyName(key)).At(at).Needs("one", damaged)
+			return fault.New(fault.Malformed, "a storage that stands twice").InRecord(legacyName(key)).At(at).Needs("one", fault.MadeToDeceive)
 		}
 		if at, err = o.place(s, w, at); err != nil {
 			return err
@@ -190,7 +190,7 @@ func (o *legacyOpener) placeStorages() error {
 	for _, s := range o.named {
 		if !s.placed {
 			return fault.New(fault.Malformed, "a storage that is missing").InRecord(s.storage.Name()).
-				Needs("all storages that the pickle names", damaged)
+				Needs("all storages that the pickle names", fault.MadeToDeceive)
 		}
 	}
 	return nil
@@ -215,7 +215,7 @@ func (o *legacyOpener) readKeys() ([]string, error) {
 }
 
 func badKeys(v nested.Value) error {
-	return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord("storage keys").Needs("a list of texts", damaged)
+	return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord("storage keys").Needs("a list of texts", fault.MadeToDeceive)
 }
 
 // place proves that a storage lies at an offset, and returns the offset behind
@@ -234,7 +234,7 @@ func (o *legacyOpener) place(s *legacyStorage, w *window, at int64) (int64, erro
 	little, native := binary.LittleEndian.Uint64(b), binary.BigEndian.Uint64(b)
 	if want := uint64(s.ref.Elements); little != want && native != want {
 		return 0, fault.New(fault.Malformed, strconv.FormatUint(little, 10)+" elements").InRecord(s.storage.Name()).At(at).
-			Needs(strconv.FormatInt(s.ref.Elements, 10)+" as the pickle says", damaged)
+			Needs(strconv.FormatInt(s.ref.Elements, 10)+" as the pickle says", fault.MadeToDeceive)
 	}
 	spec := placed(o.src, at+8, size)
 	s.storage.Settle(spec)

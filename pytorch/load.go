@@ -174,7 +174,7 @@ func (h *host) Call(how pickle.How, callee nested.Value, args *nested.List) (nes
 		return l.opaque(o.Class, reasonCall, args), nil
 	case !isSymbol || !isGlobal(s):
 		return nil, fault.New(fault.Malformed, "a call of a "+nested.TypeName(callee)).
-			Needs("a class or a function", damaged)
+			Needs("a class or a function", fault.MadeToDeceive)
 	}
 	if how == pickle.Constant && s.Text == classOrderedDict {
 		l.lookup(s.Text)
@@ -191,8 +191,6 @@ func (l *loader) noHooks() nested.Value {
 	}
 	return l.empty
 }
-
-const damaged = "the file is damaged or was made to deceive; get it again"
 
 // Borrows reports whether a callee is one that makes tensors, of which there are
 // many, and that keeps no arguments.

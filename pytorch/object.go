@@ -145,7 +145,7 @@ func (l *loader) partOf(o *nested.Opaque) *part {
 func (h *host) Extend(object nested.Value, items []nested.Value) error {
 	o, ok := object.(*nested.Opaque)
 	if !ok {
-		return fault.New(fault.Malformed, "items for a "+nested.TypeName(object)).Needs("a list or a set", damaged)
+		return fault.New(fault.Malformed, "items for a "+nested.TypeName(object)).Needs("a list or a set", fault.MadeToDeceive)
 	}
 	p := (*loader)(h).partOf(o)
 	if p.items == nil {
@@ -159,7 +159,7 @@ func (h *host) Extend(object nested.Value, items []nested.Value) error {
 func (h *host) Store(object nested.Value, pairs []nested.Value) error {
 	o, ok := object.(*nested.Opaque)
 	if !ok {
-		return fault.New(fault.Malformed, "keys for a "+nested.TypeName(object)).Needs("a dict", damaged)
+		return fault.New(fault.Malformed, "keys for a "+nested.TypeName(object)).Needs("a dict", fault.MadeToDeceive)
 	}
 	p := (*loader)(h).partOf(o)
 	if p.pairs == nil {
@@ -189,7 +189,7 @@ func (h *host) Build(object, state nested.Value) (nested.Value, error) {
 	case nested.Symbol: // a class or a value that says everything already
 		return o, nil
 	default:
-		return nil, fault.New(fault.Malformed, "state for a "+nested.TypeName(object)).Needs("an object", damaged)
+		return nil, fault.New(fault.Malformed, "state for a "+nested.TypeName(object)).Needs("an object", fault.MadeToDeceive)
 	}
 }
 

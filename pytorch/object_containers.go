@@ -128,7 +128,7 @@ func (l *loader) buildList(list *nested.List, state nested.Value) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Malformed, "state for a "+list.Class).Needs("an object that has attributes", damaged)
+	return fault.New(fault.Malformed, "state for a "+list.Class).Needs("an object that has attributes", fault.MadeToDeceive)
 }
 
 // returnType is a result of several values, such as torch.return_types.max: a

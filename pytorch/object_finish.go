@@ -119,7 +119,7 @@ func layOut(t *nested.Tensor) {
 		t.Tensor, t.Attrs = e.whole(), nil
 		return
 	}
-	err := fault.New(fault.Malformed, "an array without data").Needs("its state", damaged)
+	err := fault.New(fault.Malformed, "an array without data").Needs("its state", fault.MadeToDeceive)
 	t.Tensor, t.Attrs = tensor.Unavailable(tensor.U8, nil, err), nil
 }
 

@@ -124,7 +124,7 @@ type storageEntry struct {
 
 func badPersistent(id nested.Value) error {
 	return fault.New(fault.Malformed, "a persistent id that is a "+nested.TypeName(id)+": "+nested.Repr(id)).
-		Needs("('storage', class, key, device, size)", damaged)
+		Needs("('storage', class, key, device, size)", fault.MadeToDeceive)
 }
 
 // persistent resolves a persistent id.
@@ -263,7 +263,7 @@ func (l *loader) clash(ref storageRef) error {
 	}
 	if twice {
 		return fault.New(fault.Malformed, "key "+strconv.Quote(key)+" of two storages or views").
-			InRecord(legacyName(ref.Key)).Needs("one for each key", damaged)
+			InRecord(legacyName(ref.Key)).Needs("one for each key", fault.MadeToDeceive)
 	}
 	if l.views == nil {
 		l.views = map[string]storageRef{}
@@ -329,11 +329,11 @@ func (e *storageEntry) bound() {
 	case e.err != nil:
 	case !ok:
 		e.err = fault.New(fault.Malformed, "a storage of "+strconv.FormatInt(e.ref.Elements, 10)+" elements with a view outside of it").
-			Needs("a view inside the storage", damaged)
+			Needs("a view inside the storage", fault.MadeToDeceive)
 	case e.storage.Size() < size:
 		e.err = fault.New(fault.Malformed, strconv.FormatInt(e.storage.Size(), 10)+" bytes where the pickle says "+
 			strconv.FormatInt(size, 10)).InRecord(e.storage.Name()).
-			Needs("a record as long as its storage", "the file was cut short or is damaged; get it again")
+			Needs("a record as long as its storage", fault.CutShort)
 	}
 	if e.err != nil {
 		e.storage = nil
@@ -351,7 +351,7 @@ func (e *storageEntry) lay(maker *tensor.Maker, spec tensor.Spec) *tensor.Tensor
 		size := int64(max(spec.DType.Size(), 1))
 		if e.start%size != 0 || spec.Offset < 0 || spec.Offset > e.end {
 			return unavailable(spec, fault.New(fault.Malformed, "a view that begins inside an element").InRecord(e.storage.Name()).
-				Needs("whole elements", damaged))
+				Needs("whole elements", fault.MadeToDeceive))
 		}
 		spec.Offset += e.start / size
 	}

@@ -116,7 +116,7 @@ func openTarred(ctx context.Context, src checkpoint.Source, env *checkpoint.Env)
 	}
 	h := headers[only]
 	if h.odd != "" {
-		return nil, fault.New(fault.Malformed, "a member "+h.odd).InRecord(h.name).At(h.off).Needs("a plain file", damaged)
+		return nil, fault.New(fault.Malformed, "a member "+h.odd).InRecord(h.name).At(h.off).Needs("a plain file", fault.MadeToDeceive)
 	}
 	c, err := env.Open(ctx, checkpoint.Owned(h.source(src), src))
 	if err != nil {

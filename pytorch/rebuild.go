@@ -100,7 +100,7 @@ func noGeometry(args []nested.Value) error {
 		parts = append(parts, nested.Repr(a))
 	}
 	return fault.New(fault.Malformed, "a tensor with offset, sizes and strides "+strings.Join(parts, ", ")).
-		Needs("numbers of 64 bits", damaged)
+		Needs("numbers of 64 bits", fault.MadeToDeceive)
 }
 
 // newTensor cuts a node from a block of them. Blocks are small, so that a tensor
@@ -465,5 +465,5 @@ func sameShape(a []int, b []int64) bool {
 
 // wrongData is the error of a tensor whose data makes no sense.
 func wrongData(what string) error {
-	return fault.New(fault.Malformed, what).Needs("as many bytes as the shape says", damaged)
+	return fault.New(fault.Malformed, what).Needs("as many bytes as the shape says", fault.MadeToDeceive)
 }

@@ -32,7 +32,7 @@ func (s *stream) openLegacy() (*checkpoint.Checkpoint, error) {
 	for _, key := range keys {
 		if s.storages[legacyName(key)] == nil {
 			return nil, fault.New(fault.Malformed, "a storage that no tensor names").InRecord(legacyName(key)).
-				Needs("a storage of the pickle", damaged)
+				Needs("a storage of the pickle", fault.MadeToDeceive)
 		}
 	}
 	s.rest = func(f *tensor.Feed) error { return s.feedLegacy(f, keys) }
@@ -43,7 +43,7 @@ func (s *stream) feedLegacy(f *tensor.Feed, keys []string) error {
 	for _, key := range keys {
 		a := s.storages[legacyName(key)]
 		if a.came {
-			return fault.New(fault.Malformed, "a storage that stands twice").InRecord(a.storage.Name()).At(s.in.off).Needs("one", damaged)
+			return fault.New(fault.Malformed, "a storage that stands twice").InRecord(a.storage.Name()).At(s.in.off).Needs("one", fault.MadeToDeceive)
 		}
 		if err := s.feedCounted(f, a); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (s *stream) feedCounted(f *tensor.Feed, a *arrival) error {
 	little, native := binary.LittleEndian.Uint64(b), binary.BigEndian.Uint64(b)
 	if want := uint64(a.ref.Elements); little != want && native != want {
 		return fault.New(fault.Malformed, strconv.FormatUint(little, 10)+" elements").InRecord(a.storage.Name()).At(s.in.off).
-			Needs(strconv.FormatInt(a.ref.Elements, 10)+" as the pickle says", damaged)
+			Needs(strconv.FormatInt(a.ref.Elements, 10)+" as the pickle says", fault.MadeToDeceive)
 	}
 	s.in.take(8)
 	if f.Wants(a.storage) {

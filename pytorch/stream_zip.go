@@ -103,7 +103,7 @@ func (z *zipStream) header() (*local, error) {
 	case sigLocal:
 	default:
 		return nil, fault.New(fault.Malformed, "no local header where one must be").At(z.in.off).
-			Needs("one record after the other", damaged)
+			Needs("one record after the other", fault.MadeToDeceive)
 	}
 	if head, err = z.in.peek(lenLocal); err != nil {
 		return nil, z.in.ended(err)
@@ -186,7 +186,7 @@ func (b *body) explain(err error) error {
 		return err
 	case errors.As(err, &corrupt):
 		return fault.Wrap(fault.Malformed, "compressed data that cannot be inflated", err).InRecord(b.h.name).
-			Needs("sound DEFLATE data", damaged)
+			Needs("sound DEFLATE data", fault.MadeToDeceive)
 	default:
 		return inRecord(b.z.in.ended(err), b.h.name, b.z.in.off)
 	}
@@ -220,7 +220,7 @@ func (b *body) settle() error {
 func (b *body) checked() error {
 	if b.h.crc != b.sum && b.h.hasSum() && !b.z.env.Salvage {
 		return fault.New(fault.Checksum, "CRC-32 "+hex32(b.sum)).InRecord(b.h.name).
-			Needs("CRC-32 "+hex32(b.h.crc), "the file is damaged; get it again")
+			Needs("CRC-32 "+hex32(b.h.crc), fault.GetAgain)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func (z *zipStream) descriptor(h *local, size, stored int64) error {
 	d, ok := fitDescriptor(b, size, stored)
 	if !ok {
 		return fault.New(fault.Malformed, "no data descriptor for "+strconv.FormatInt(size, 10)+" bytes").
-			InRecord(h.name).At(z.in.off).Needs("a record as long as the pickle says", damaged)
+			InRecord(h.name).At(z.in.off).Needs("a record as long as the pickle says", fault.MadeToDeceive)
 	}
 	if h.sized && (h.crc != 0 && d.crc != h.crc) {
 		return disagree(&h.entry, "a data descriptor with another checksum", "")

@@ -203,13 +203,13 @@ func (z *zipStream) feed(f *tensor.Feed) error {
 
 func (z *zipStream) feedStorage(f *tensor.Feed, h *local, a *arrival) error {
 	if a.came {
-		return fault.New(fault.Malformed, "two records of one name").InRecord(h.name).Needs("one", damaged)
+		return fault.New(fault.Malformed, "two records of one name").InRecord(h.name).Needs("one", fault.MadeToDeceive)
 	}
 	a.came = true
 	if h.sized && h.size < a.storage.Size() {
 		return fault.New(fault.Malformed, strconv.FormatInt(h.size, 10)+" bytes where the pickle says "+
 			strconv.FormatInt(a.storage.Size(), 10)).InRecord(h.name).
-			Needs("a record as long as its storage", "the file was cut short or is damaged; get it again")
+			Needs("a record as long as its storage", fault.CutShort)
 	}
 	b := z.body(h, a.storage.Size())
 	if f.Wants(a.storage) {
@@ -269,7 +269,7 @@ func (z *zipStream) proveDirectory() error {
 		return z.in.ended(err)
 	}
 	if int64(len(text)) > most {
-		return fault.New(fault.Malformed, "more bytes than the records account for").At(base).Needs("the end of the archive", damaged)
+		return fault.New(fault.Malformed, "more bytes than the records account for").At(base).Needs("the end of the archive", fault.MadeToDeceive)
 	}
 	end := tail{base, text}
 	a, err := readArchive(checkpoint.NewReaderAt(z.name, end, base+int64(len(text))), z.env.Limits)
@@ -286,7 +286,7 @@ func (z *zipStream) proveDirectory() error {
 	}
 	top, found, err := a.top()
 	if err == nil && (!found || top != z.top) {
-		err = fault.New(fault.Malformed, "another data.pkl than the one that came first").InRecord(top+"data.pkl").Needs("one", damaged)
+		err = fault.New(fault.Malformed, "another data.pkl than the one that came first").InRecord(top+"data.pkl").Needs("one", fault.MadeToDeceive)
 	}
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func (tarFormat) Open(ctx context.Context, src checkpoint.Source, env *checkpoin
 		return nil, err
 	}
 	if (legacyFormat{}).Sniff(head, src) {
-		return nil, fault.New(fault.Malformed, "a tar archive that is stacked pickles as well").Needs("one of both", damaged)
+		return nil, fault.New(fault.Malformed, "a tar archive that is stacked pickles as well").Needs("one of both", fault.MadeToDeceive)
 	}
 	o := &tarOpener{src: src, env: env, members: map[string]*tarMember{}, storages: map[string]*tarStorage{}, tensors: map[string]*nested.Tensor{}}
 	o.loader = &loader{limits: env.Limits, present: src.Size(), object: o.object}
@@ -126,7 +126,7 @@ func badTar(cut error) error {
 		return fault.New(fault.Malformed, "a tar file that is cut short").
 			Needs("a whole file", "the download is incomplete or was truncated; get it again")
 	}
-	return fault.New(fault.Malformed, "a tar header that makes no sense").Needs("a sound tar file", damaged)
+	return fault.New(fault.Malformed, "a tar header that makes no sense").Needs("a sound tar file", fault.MadeToDeceive)
 }
 
 func (o *tarOpener) readMembers() error {
@@ -134,9 +134,9 @@ func (o *tarOpener) readMembers() error {
 	err := tarFiles(o.src, o.env.Limits, func(h *tarHeader) error {
 		switch {
 		case h.odd != "":
-			odd = cmp.Or(odd, error(fault.New(fault.Malformed, "a member "+h.odd).InRecord(h.name).At(h.off).Needs("plain files", damaged)))
+			odd = cmp.Or(odd, error(fault.New(fault.Malformed, "a member "+h.odd).InRecord(h.name).At(h.off).Needs("plain files", fault.MadeToDeceive)))
 		case o.members[h.name] != nil:
-			odd = cmp.Or(odd, error(fault.New(fault.Malformed, "two members of one name").InRecord(h.name).At(h.off).Needs("one", damaged)))
+			odd = cmp.Or(odd, error(fault.New(fault.Malformed, "two members of one name").InRecord(h.name).At(h.off).Needs("one", fault.MadeToDeceive)))
 		}
 		o.members[h.name] = &tarMember{name: h.name, src: o.src, base: h.off, size: h.size}
 		o.info.Records = append(o.info.Records, checkpoint.Record{Name: h.name, Offset: h.off, Size: h.size, Stored: h.size})
@@ -164,7 +164,7 @@ func (o *tarOpener) whole(odd error) error {
 	for _, name := range tarMembers[1:] {
 		if !has(name) {
 			return fault.New(fault.Malformed, "no member "+name).InRecord(name).
-				Needs("the members "+strings.Join(tarMembers, ", "), damaged)
+				Needs("the members "+strings.Join(tarMembers, ", "), fault.MadeToDeceive)
 		}
 	}
 	return nil
@@ -225,7 +225,7 @@ func (m *tarMember) take(n int64) ([]byte, error) {
 }
 
 func (m *tarMember) bad(found, need string) error {
-	return fault.New(fault.Malformed, found).InRecord(m.name).At(m.at).Needs(need, damaged)
+	return fault.New(fault.Malformed, found).InRecord(m.name).At(m.at).Needs(need, fault.MadeToDeceive)
 }
 
 func (o *tarOpener) readStorages() error {

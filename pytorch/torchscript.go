@@ -137,7 +137,7 @@ func (s *scriptOpener) readAttributes() error {
 	}
 	list, ok := v.(*nested.List)
 	if !ok {
-		return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord(e.name).Needs("a list of values", damaged)
+		return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord(e.name).Needs("a list of values", fault.MadeToDeceive)
 	}
 	s.values = list.Items
 	return nil
@@ -182,7 +182,7 @@ func (s *scriptOpener) attributes(m *nested.Map, def *scriptModule) error {
 		}
 		if int64(a.ID) >= int64(len(s.values)) {
 			return fault.New(fault.Malformed, "an attribute with value "+strconv.FormatInt(int64(a.ID), 10)+" of "+strconv.Itoa(len(s.values))).
-				OnPath(a.Name).Needs("a value of attributes.pkl", damaged)
+				OnPath(a.Name).Needs("a value of attributes.pkl", fault.MadeToDeceive)
 		}
 		if err := m.Set(nested.String(a.Name), s.values[a.ID]); err != nil {
 			return err
@@ -195,7 +195,7 @@ func (s *scriptOpener) attributes(m *nested.Map, def *scriptModule) error {
 func (s *scriptOpener) tensorByID(id int64) (nested.Value, error) {
 	if id < 0 || id >= int64(len(s.model.Tensors)) {
 		return nil, fault.New(fault.Malformed, "tensor "+strconv.FormatInt(id, 10)+" of "+strconv.Itoa(len(s.model.Tensors))).
-			Needs("a tensor of the table", damaged)
+			Needs("a tensor of the table", fault.MadeToDeceive)
 	}
 	if t := s.nodes[id]; t != nil {
 		return t, nil

@@ -183,7 +183,7 @@ func parseOrder(text, record string) (tensor.ByteOrder, error) {
 		return tensor.BigEndian, nil
 	default:
 		return tensor.LittleEndian, fault.New(fault.Malformed, "byte order "+strconv.Quote(text)).InRecord(record).
-			Needs("little or big", damaged)
+			Needs("little or big", fault.MadeToDeceive)
 	}
 }
 

@@ -251,12 +251,12 @@ func (a *archive) parse(text string, end directoryEnd) error {
 func parseEntry(text string) (entry, int, error) {
 	if len(text) < lenDirectory || le32(text, 0) != sigDirectory {
 		return entry{}, 0, fault.New(fault.Malformed, "no directory entry where one must be").
-			Needs("as many entries as the end record says", damaged)
+			Needs("as many entries as the end record says", fault.MadeToDeceive)
 	}
 	name, extra, comment := int(le16(text, 28)), int(le16(text, 30)), int(le16(text, 32))
 	length := lenDirectory + name + extra + comment
 	if length > len(text) {
-		return entry{}, 0, fault.New(fault.Malformed, "a directory entry that is cut short").Needs("a whole entry", damaged)
+		return entry{}, 0, fault.New(fault.Malformed, "a directory entry that is cut short").Needs("a whole entry", fault.MadeToDeceive)
 	}
 	e := entry{
 		name:   text[lenDirectory : lenDirectory+name],
@@ -289,10 +289,10 @@ func widen(extra string, fields ...*int64) error {
 	}
 	for _, f := range needed {
 		if len(body) < 8 {
-			return fault.New(fault.Malformed, "a zip64 field that is cut short").Needs("8 bytes for each size", damaged)
+			return fault.New(fault.Malformed, "a zip64 field that is cut short").Needs("8 bytes for each size", fault.MadeToDeceive)
 		}
 		if *f, body = le64(body, 0), body[8:]; *f < 0 {
-			return fault.New(fault.Malformed, "a zip64 size beyond 2^63").Needs("a size that 63 bits can say", damaged)
+			return fault.New(fault.Malformed, "a zip64 size beyond 2^63").Needs("a size that 63 bits can say", fault.MadeToDeceive)
 		}
 	}
 	return nil

@@ -160,7 +160,7 @@ func (x *exportOpener) merge(model, record string) error {
 	}
 	m, ok := v.(*nested.Map)
 	if !ok {
-		return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord(x.top+record).Needs("a state dict", damaged)
+		return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord(x.top+record).Needs("a state dict", fault.MadeToDeceive)
 	}
 	weights := x.model(model)
 	for key, value := range m.All() {
@@ -205,7 +205,7 @@ func (x *exportOpener) file(record string) (nested.Value, error) {
 
 func (x *exportOpener) missing(record string) error {
 	return fault.New(fault.Malformed, "no record "+record+": it is missing").InRecord(x.top+record).
-		Needs("a record for every weight of the model", damaged)
+		Needs("a record for every weight of the model", fault.MadeToDeceive)
 }
 
 // payload is one entry of a configuration of weights or constants
@@ -276,7 +276,7 @@ func (x *exportOpener) value(record string, p payload) (nested.Value, error) {
 	case p.UsePickle:
 		return x.file(record)
 	case p.TensorMeta == nil:
-		return nil, fault.New(fault.Malformed, "a weight without its dtype and sizes").InRecord(x.top+record).Needs("tensor_meta", damaged)
+		return nil, fault.New(fault.Malformed, "a weight without its dtype and sizes").InRecord(x.top+record).Needs("tensor_meta", fault.MadeToDeceive)
 	}
 	class := "torch.Tensor"
 	if p.IsParam {
@@ -396,7 +396,7 @@ func (x *exportOpener) addWindow(model string, m member, record string) error {
 	}
 	whole, ok := v.(*nested.Tensor)
 	if !ok {
-		return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord(x.top+exportWeights+file).Needs("a tensor", damaged)
+		return fault.New(fault.Malformed, "a "+nested.TypeName(v)).InRecord(x.top+exportWeights+file).Needs("a tensor", fault.MadeToDeceive)
 	}
 	view := *whole
 	view.Tensor = partOf(whole.Tensor, shape, strides, offset, m.key)

@@ -21,7 +21,7 @@ func (z *zipOpener) readJSON(name string) ([]byte, error) {
 	}
 	if e == nil {
 		return nil, fault.New(fault.Malformed, "no record "+name+": it is missing").InRecord(z.top+name).
-			Needs("the record", damaged)
+			Needs("the record", fault.MadeToDeceive)
 	}
 	return z.read(e, z.env.Limits.HeaderBytes, z.env.Limits)
 }
@@ -61,7 +61,7 @@ func parseJSON(data []byte, into any) error {
 }
 
 func badJSON(err error) error {
-	return fault.Wrap(fault.Malformed, "a JSON text of another form", err).Needs("what torch writes there", damaged)
+	return fault.Wrap(fault.Malformed, "a JSON text of another form", err).Needs("what torch writes there", fault.MadeToDeceive)
 }
 
 // jsonObject is an object whose members keep their order.

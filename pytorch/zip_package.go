@@ -60,7 +60,7 @@ func packageObject(id nested.Value) (nested.Value, error) {
 	}
 	function, ok := t.Items[2].(nested.Symbol)
 	if !ok {
-		return nil, fault.New(fault.Malformed, "an object of a "+nested.TypeName(t.Items[2])).Needs("a function", damaged)
+		return nil, fault.New(fault.Malformed, "an object of a "+nested.TypeName(t.Items[2])).Needs("a function", fault.MadeToDeceive)
 	}
 	args := nested.NewList("tuple", t.Items[3:]...)
 	return &nested.Opaque{Class: function.Text, Reason: reasonCall, Args: args, Members: args}, nil

@@ -60,7 +60,7 @@ func (x *exactReader) end() error {
 	n, err := io.ReadFull(x.r, one[:])
 	if n == 1 {
 		return fault.New(fault.Malformed, "a record that goes on after its last byte").InRecord(x.record).At(x.at).
-			Needs("as many bytes as the directory says", damaged)
+			Needs("as many bytes as the directory says", fault.MadeToDeceive)
 	}
 	if err == io.EOF {
 		return io.EOF
@@ -79,10 +79,10 @@ func (x *exactReader) explain(err error) error {
 		if x.left > 0 {
 			what = "compressed data that ends " + strconv.FormatInt(x.left, 10) + " bytes too early"
 		}
-		return fault.New(fault.Malformed, what).InRecord(x.record).At(x.at).Needs("the record's whole data", "the file is damaged; get it again")
+		return fault.New(fault.Malformed, what).InRecord(x.record).At(x.at).Needs("the record's whole data", fault.GetAgain)
 	case errors.As(err, &corrupt):
 		return fault.Wrap(fault.Malformed, "compressed data that cannot be inflated", err).InRecord(x.record).At(x.at).
-			Needs("sound DEFLATE data", "the file is damaged; get it again")
+			Needs("sound DEFLATE data", fault.GetAgain)
 	default:
 		return fault.Wrap(fault.IO, "read failed", err).InRecord(x.record).At(x.at)
 	}
@@ -217,7 +217,7 @@ func (s *summedReader) verify() error {
 	}
 	if s.has && s.sum != s.entry.crc {
 		return fault.New(fault.Checksum, "CRC-32 "+hex32(s.sum)).InRecord(s.entry.name).
-			Needs("CRC-32 "+hex32(s.entry.crc), "the file is damaged; get it again")
+			Needs("CRC-32 "+hex32(s.entry.crc), fault.GetAgain)
 	}
 	return nil
 }

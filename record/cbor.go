@@ -157,7 +157,7 @@ func (r *cborReader) file(info *checkpoint.Info, salvage bool) (root nested.Valu
 		root, err = r.valueOf(h)
 	}
 	if err == nil && r.left() > 0 {
-		err = r.broken(strconv.FormatUint(r.left(), 10)+" bytes behind the value", "nothing", "the file is damaged: get it again")
+		err = r.broken(strconv.FormatUint(r.left(), 10)+" bytes behind the value", "nothing", fault.GetAgain)
 	}
 	return root, sums, err
 }
@@ -186,7 +186,7 @@ func (r *cborReader) fileMap(n uint64, info *checkpoint.Info, salvage bool) (roo
 	}
 	_, hasRoot := m.Lookup(keyRoot)
 	if _, hasSums := m.Lookup(keySums); n == 3 && hasRoot && hasSums {
-		return nil, nil, r.broken("a record without its header", `"`+keyRecord+`" as its first key`, "the file is damaged: get it again")
+		return nil, nil, r.broken("a record without its header", `"`+keyRecord+`" as its first key`, fault.GetAgain)
 	}
 	return m, nil, nil
 }
@@ -218,7 +218,7 @@ func (r *cborReader) record(n uint64, info *checkpoint.Info, salvage bool) (root
 		}
 	}
 	if root == nil || sums == nil {
-		return nil, nil, r.broken("a record without root or crc32", "both", "the file is damaged: get it again")
+		return nil, nil, r.broken("a record without root or crc32", "both", fault.GetAgain)
 	}
 	if salvage && len(sums) != len(r.leaves) {
 		sums = nil
@@ -234,7 +234,7 @@ func (r *cborReader) recordHeader() (h checkpoint.RecordHeader, err error) {
 	}
 	m, ok := v.(*nested.Map)
 	if !ok {
-		return h, r.broken("a record whose header is a "+nested.TypeName(v), "a map", "the file is damaged: get it again")
+		return h, r.broken("a record whose header is a "+nested.TypeName(v), "a map", fault.GetAgain)
 	}
 	version, _ := m.Lookup("version")
 	number, _ := version.(nested.Int)
@@ -255,7 +255,7 @@ func (r *cborReader) sums(salvage bool) ([]uint32, error) {
 		return nil, err
 	}
 	if h.major != majorArray || h.n != uint64(len(r.leaves)+1) && !salvage {
-		return nil, r.broken("checksums for "+strconv.FormatUint(h.n, 10)+" parts", strconv.Itoa(len(r.leaves)+1), "the file is damaged: get it again")
+		return nil, r.broken("checksums for "+strconv.FormatUint(h.n, 10)+" parts", strconv.Itoa(len(r.leaves)+1), fault.GetAgain)
 	}
 	sums := []uint32{}
 	for i := range h.n {
@@ -265,7 +265,7 @@ func (r *cborReader) sums(salvage bool) ([]uint32, error) {
 			return nil, err
 		}
 		if len(s.raw) != 5 || s.major != majorUint {
-			return nil, r.broken("a checksum of another form", "four bytes", "the file is damaged: get it again")
+			return nil, r.broken("a checksum of another form", "four bytes", fault.GetAgain)
 		}
 		if i < h.n-1 {
 			sums = append(sums, uint32(s.n))
@@ -273,7 +273,7 @@ func (r *cborReader) sums(salvage bool) ([]uint32, error) {
 		}
 		if got := crc32Of(before, s.raw[:1]); uint64(got) != s.n && !salvage {
 			return nil, fault.New(fault.Checksum, fmt.Sprintf("CRC-32 of all but the tensors is %08x", got)).At(r.at).
-				Needs(fmt.Sprintf("%08x", s.n), "the file is damaged: get it again")
+				Needs(fmt.Sprintf("%08x", s.n), fault.GetAgain)
 		}
 	}
 	return sums, nil

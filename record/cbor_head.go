@@ -160,7 +160,7 @@ func (c *cursor) head() (head, error) {
 		return head{}, fault.New(fault.Unsupported, "a value of indefinite length").At(c.at-1).
 			Needs("definite lengths", "write the file with definite lengths")
 	default:
-		return head{}, c.broken("a reserved head "+strconv.Itoa(int(c.raw[0])), "CBOR as RFC 8949 has it", "the file is damaged: get it again")
+		return head{}, c.broken("a reserved head "+strconv.Itoa(int(c.raw[0])), "CBOR as RFC 8949 has it", fault.GetAgain)
 	}
 	return h, c.fits(h)
 }

@@ -51,7 +51,7 @@ func (r *cborReader) sizes() ([]int64, error) {
 			return nil, err
 		}
 		if size.major != majorUint || size.n > math.MaxInt64 {
-			return nil, r.broken("a dimension that is no size", "an integer from 0 on", "the file is damaged: get it again")
+			return nil, r.broken("a dimension that is no size", "an integer from 0 on", fault.GetAgain)
 		}
 		shape[i] = int64(size.n)
 	}
@@ -68,7 +68,7 @@ func (r *cborReader) array(tag uint64, data head, shape []int64) (nested.Value, 
 	}
 	if elements, ok := count(shape); !ok || elements > math.MaxInt64/8 || elements*int64(kind.dtype.Size()) != n {
 		return nil, r.broken(strconv.FormatInt(n, 10)+" bytes for "+kind.dtype.String()+" "+tensor.ShapeString(shape),
-			"as many as the shape takes", "the file is damaged: get it again")
+			"as many as the shape takes", fault.GetAgain)
 	}
 	p := pending{leaf: &nested.Tensor{Class: "torch.Tensor"}}
 	p.spec = tensor.StorageSpec{Name: strconv.Itoa(len(r.leaves)), Size: n, Order: kind.order, Guard: checkpoint.GuardOf(r.source)}
@@ -97,7 +97,7 @@ func count(shape []int64) (n int64, ok bool) {
 // retype gives the tensor of wick.tensor(dtype, bits) its dtype.
 func (r *cborReader) retype(args []nested.Value, at int64) (nested.Value, error) {
 	bad := fault.At(fault.New(fault.Malformed, "a tensor of a dtype that its bits do not fit").
-		Needs("a dtype and its carrier", "the file is damaged: get it again"), at)
+		Needs("a dtype and its carrier", fault.GetAgain), at)
 	if len(args) != 2 || len(r.leaves) == 0 {
 		return nil, bad
 	}

@@ -158,7 +158,7 @@ func (r *cborReader) scalar(h head, before []byte) (nested.Value, error) {
 	at := r.at - int64(len(item))
 	var v any
 	if err := plain.Unmarshal(item, &v); err != nil {
-		return nil, fault.Wrap(fault.Malformed, "a value that is no CBOR", err).At(at).Needs("CBOR as RFC 8949 has it", "the file is damaged: get it again")
+		return nil, fault.Wrap(fault.Malformed, "a value that is no CBOR", err).At(at).Needs("CBOR as RFC 8949 has it", fault.GetAgain)
 	}
 	return toNested(v, at)
 }
@@ -196,7 +196,7 @@ func (r *cborReader) object(n uint64) (nested.Value, error) {
 	}
 	name, ok := first.(nested.String)
 	if !ok {
-		return nil, r.broken("an object named by a "+nested.TypeName(first), "a name", "the file is damaged: get it again")
+		return nil, r.broken("an object named by a "+nested.TypeName(first), "a name", fault.GetAgain)
 	}
 	args, err := r.list(n - 1)
 	if err != nil {

@@ -161,7 +161,7 @@ func (e *entry) parse(r *strictjson.Reader) error {
 	})
 	if err == nil && !(dtype && shape && offsets) {
 		return fault.New(fault.Malformed, "a tensor without dtype, shape or data_offsets").At(int64(at)).OnPath(e.name).
-			Needs("all three", "the file is damaged: get it again")
+			Needs("all three", fault.GetAgain)
 	}
 	return err
 }
@@ -183,7 +183,7 @@ func (e *entry) parseOffsets(r *strictjson.Reader) error {
 	}
 	if len(pair) != 2 || pair[1] < pair[0] {
 		return fault.New(fault.Malformed, "data_offsets "+tensor.ShapeString(pair)).At(int64(at)).OnPath(e.name).
-			Needs("begin and end", "the file is damaged: get it again")
+			Needs("begin and end", fault.GetAgain)
 	}
 	e.begin, e.end = pair[0], pair[1]
 	return nil
@@ -248,7 +248,7 @@ func (e *entry) geometry() (d tensor.DType, shape []int64, err, broken error) {
 	bits := dtypes[i].bits
 	for _, n := range e.shape {
 		if n != 0 && bits > math.MaxInt64/n {
-			return 0, nil, nil, e.broken("shape "+tensor.ShapeString(e.shape)+" overflows", "a size that 63 bits can say", "the file is damaged: get it again")
+			return 0, nil, nil, e.broken("shape "+tensor.ShapeString(e.shape)+" overflows", "a size that 63 bits can say", fault.GetAgain)
 		}
 		bits *= n
 	}
@@ -256,7 +256,7 @@ func (e *entry) geometry() (d tensor.DType, shape []int64, err, broken error) {
 		return 0, nil, nil, e.broken(e.claim(), "a whole number of bytes, which "+strconv.FormatInt(bits, 10)+" bits are not", "write the file with a shape that fills its bytes")
 	}
 	if bits/8 != e.end-e.begin {
-		return 0, nil, nil, e.broken(e.claim(), byteCount(bits/8), "the file is damaged: get it again")
+		return 0, nil, nil, e.broken(e.claim(), byteCount(bits/8), fault.GetAgain)
 	}
 	switch d = dtypes[i].ours; d {
 	case tensor.F4E2M1FNx2:

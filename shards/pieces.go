@@ -92,7 +92,7 @@ func (p *pieces) read(ctx context.Context, file string) error {
 
 func noPlace(file, name string) error {
 	return fault.New(fault.Malformed, "a piece of which nobody says where it belongs").InRecord(file).OnPath(name).
-		Needs("its offsets in DCP_SHARDING_INFO", "the file is damaged; get it again")
+		Needs("its offsets in DCP_SHARDING_INFO", fault.GetAgain)
 }
 
 // add notes a piece, unless another rank has saved the same.

@@ -83,7 +83,7 @@ func (r *run) sumOf(s *Storage) (got, want uint32, state Check) {
 
 func wrongSum(s *Storage, got, want uint32) error {
 	return s.locate(fault.New(fault.Checksum, fmt.Sprintf("CRC-32 is %08x", got))).
-		Needs(fmt.Sprintf("%08x", want), "the file is damaged: get it again")
+		Needs(fmt.Sprintf("%08x", want), fault.GetAgain)
 }
 
 // extraChecks reads, under [Verify], the storages whose sums the moves left open.

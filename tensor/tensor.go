@@ -172,12 +172,12 @@ func checkShape(d DType, shape []int64) error {
 	}
 	if len(shape) > MaxDims {
 		e := fault.NewBound("ndim", int64(len(shape)), MaxDims)
-		e.Cure = cureLies
+		e.Cure = fault.MadeToDeceive
 		return e
 	}
 	for _, n := range shape {
 		if n < 0 {
-			return fault.New(fault.Malformed, "negative size in shape "+ShapeString(shape)).Needs("sizes from 0", cureLies)
+			return fault.New(fault.Malformed, "negative size in shape "+ShapeString(shape)).Needs("sizes from 0", fault.MadeToDeceive)
 		}
 		if n > math.MaxInt {
 			return fault.NewBound("dimension size on this machine", n, math.MaxInt)
@@ -185,7 +185,7 @@ func checkShape(d DType, shape []int64) error {
 	}
 	if _, ok := byteSize(d, shape); !ok {
 		return fault.New(fault.Malformed, "shape "+ShapeString(shape)+" of "+d.String()+" overflows").
-			Needs("a size that 63 bits can say", cureLies)
+			Needs("a size that 63 bits can say", fault.MadeToDeceive)
 	}
 	return nil
 }
@@ -211,18 +211,15 @@ func byteSize[T int | int64](d DType, shape []T) (int64, bool) {
 	return size, ok
 }
 
-// cureLies is for geometry that no program writes.
-const cureLies = "the file is damaged or was made to deceive; get it again"
-
 // checkExtent proves that the first and the last element, and so all between,
 // lie inside the storage.
 func checkExtent(spec Spec, strides []int64) error {
 	if len(strides) != len(spec.Shape) {
 		return fault.New(fault.Malformed, strconv.Itoa(len(strides))+" strides for "+strconv.Itoa(len(spec.Shape))+" dimensions").
-			Needs("a stride for each dimension", cureLies)
+			Needs("a stride for each dimension", fault.MadeToDeceive)
 	}
 	if spec.Offset < 0 {
-		return fault.New(fault.Malformed, "negative storage offset "+strconv.FormatInt(spec.Offset, 10)).Needs("an offset from 0", cureLies)
+		return fault.New(fault.Malformed, "negative storage offset "+strconv.FormatInt(spec.Offset, 10)).Needs("an offset from 0", fault.MadeToDeceive)
 	}
 	last, empty, ok := lastElement(spec, strides)
 	if empty && ok {
@@ -259,7 +256,7 @@ func outOfBounds(spec Spec, strides []int64) error {
 	return fault.New(fault.Malformed, "a view out of bounds: shape "+ShapeString(spec.Shape)+", strides "+ShapeString(strides)+
 		", offset "+strconv.FormatInt(spec.Offset, 10)+" of "+spec.DType.String()+" over "+
 		strconv.FormatInt(spec.Storage.Size(), 10)+" bytes").InRecord(spec.Storage.Name()).
-		Needs("every element inside its storage", cureLies)
+		Needs("every element inside its storage", fault.MadeToDeceive)
 }
 
 // checkPacked refuses what a dtype of less than a byte cannot address.

@@ -269,7 +269,7 @@ func (w *worker) passAll(s *Storage, in io.Reader, use func(off int64, buf []byt
 	switch _, err := io.ReadFull(in, more[:]); {
 	case err == nil:
 		return s.locate(fault.New(fault.Malformed, "the record goes on after its last byte")).At(s.Size()).
-			Needs(strconv.FormatInt(s.Size(), 10)+" bytes", "the file is damaged: get it again")
+			Needs(strconv.FormatInt(s.Size(), 10)+" bytes", fault.GetAgain)
 	case !errors.Is(err, io.EOF):
 		return passError(s, s.Size(), err)
 	}
@@ -314,11 +314,11 @@ func (w *worker) share(consumers []consumer, off int64, buf []byte) error {
 func passError(s *Storage, at int64, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return s.locate(fault.New(fault.Malformed, "the record ends early")).At(at).
-			Needs("all its bytes", "the file is damaged: get it again")
+			Needs("all its bytes", fault.GetAgain)
 	}
 	if fault.KindOf(err) != "" {
 		return err
 	}
 	return s.locate(fault.Wrap(fault.Malformed, "the record cannot be read", err)).At(at).
-		Needs("all its bytes", "the file is damaged: get it again")
+		Needs("all its bytes", fault.GetAgain)
 }

@@ -129,5 +129,5 @@ func buildOpaque(args []nested.Value) nested.Value {
 
 func badObject(name string) error {
 	return fault.New(fault.Malformed, "an object "+name+" with arguments that it does not have").
-		Needs("a record as wick writes it", "the file is damaged: get it again")
+		Needs("a record as wick writes it", fault.GetAgain)
 }

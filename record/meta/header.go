@@ -50,7 +50,7 @@ func CheckVersion(h checkpoint.RecordHeader) error {
 			Needs("version "+strconv.Itoa(Version)+" or lower", "use a newer wick")
 	case h.Version < 1:
 		return fault.New(fault.Malformed, "record version "+strconv.Itoa(h.Version)+writtenBy(h)).
-			Needs("version 1 to "+strconv.Itoa(Version), "the file is damaged: get it again")
+			Needs("version 1 to "+strconv.Itoa(Version), fault.GetAgain)
 	}
 	return nil
 }

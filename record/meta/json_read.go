@@ -67,7 +67,7 @@ func (d *JSONReader) number(r *strictjson.Reader) (nested.Value, error) {
 	if strings.ContainsAny(text, ".eE") {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, fault.New(fault.Malformed, "a float out of range").At(int64(at)).Needs("a number of 64 bits", "the file is damaged: get it again")
+			return nil, fault.New(fault.Malformed, "a float out of range").At(int64(at)).Needs("a number of 64 bits", fault.GetAgain)
 		}
 		return nested.Float(f), nil
 	}
@@ -79,7 +79,7 @@ func (d *JSONReader) number(r *strictjson.Reader) (nested.Value, error) {
 	}
 	n, ok := new(big.Int).SetString(text, 10)
 	if !ok {
-		return nil, fault.New(fault.Malformed, "an integer of no digits").At(int64(at)).Needs("digits", "the file is damaged: get it again")
+		return nil, fault.New(fault.Malformed, "an integer of no digits").At(int64(at)).Needs("digits", fault.GetAgain)
 	}
 	return nested.BigInt{Int: n}, nil
 }
@@ -131,7 +131,7 @@ func (d *JSONReader) special(r *strictjson.Reader, name string) (nested.Value, e
 	}
 	args, ok := v.(*nested.List)
 	if !ok || args.Class != "list" {
-		return nil, fault.New(fault.Malformed, "an object "+name+" without a list of arguments").At(int64(at)).Needs("a list", "the file is damaged: get it again")
+		return nil, fault.New(fault.Malformed, "an object "+name+" without a list of arguments").At(int64(at)).Needs("a list", fault.GetAgain)
 	}
 	d.Parts = d.Parts || name == nameQuantized
 	built, err := build(name, args.Items)
@@ -181,7 +181,7 @@ func dictOf(pairs []nested.Value) (nested.Value, error) {
 		}
 		pair, _ := p.(*nested.List)
 		if _, twice := m.Get(pair.Items[0]); twice {
-			return nil, fault.New(fault.Malformed, "a key twice in one dict: "+nested.Repr(pair.Items[0])).Needs("each key once", "the file is damaged: get it again")
+			return nil, fault.New(fault.Malformed, "a key twice in one dict: "+nested.Repr(pair.Items[0])).Needs("each key once", fault.GetAgain)
 		}
 		if err := m.Set(pair.Items[0], pair.Items[1]); err != nil {
 			return nil, err

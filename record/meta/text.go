@@ -58,7 +58,7 @@ func (t TextReader) Read(text string) (h checkpoint.RecordHeader, root nested.Va
 		err = r.End()
 	}
 	if err == nil && (root == nil || h.Version == 0) {
-		err = fault.New(fault.Malformed, "a record without version or root").Needs("both", "the file is damaged: get it again")
+		err = fault.New(fault.Malformed, "a record without version or root").Needs("both", fault.GetAgain)
 	}
 	if err == nil && read.Parts {
 		root, err = Quantized(root)

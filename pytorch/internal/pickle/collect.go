@@ -252,7 +252,7 @@ func (m *machine) setPairs(pairs []nested.Value) error {
 
 func (m *machine) store(target nested.Value, pairs []nested.Value) error {
 	if len(pairs)%2 != 0 {
-		return fault.New(fault.Malformed, "a key without a value").Needs("keys and values in pairs", damaged)
+		return fault.New(fault.Malformed, "a key without a value").Needs("keys and values in pairs", fault.MadeToDeceive)
 	}
 	if err := m.spend(pairCost * len(pairs) / 2); err != nil {
 		return err

@@ -208,12 +208,10 @@ func (m *machine) grown() error {
 func (m *machine) top(n int) ([]nested.Value, error) {
 	if len(m.stack)-m.floor() < n {
 		return nil, fault.New(fault.Malformed, plural(len(m.stack)-m.floor(), "value")+" on the stack").
-			Needs("at least "+plural(n, "value"), damaged)
+			Needs("at least "+plural(n, "value"), fault.MadeToDeceive)
 	}
 	return m.stack[len(m.stack)-n:], nil
 }
-
-const damaged = "the file is damaged or was made to deceive; get it again"
 
 // pop takes n values off the stack; the slice is valid until the next push.
 func (m *machine) pop(n int) ([]nested.Value, error) {
@@ -228,7 +226,7 @@ func (m *machine) pop(n int) ([]nested.Value, error) {
 // slice is valid until the next push.
 func (m *machine) popMark() ([]nested.Value, error) {
 	if len(m.marks) == 0 {
-		return nil, fault.New(fault.Malformed, "no mark on the stack").Needs("a MARK before it", damaged)
+		return nil, fault.New(fault.Malformed, "no mark on the stack").Needs("a MARK before it", fault.MadeToDeceive)
 	}
 	at := m.floor()
 	v := m.stack[at:]
@@ -238,7 +236,7 @@ func (m *machine) popMark() ([]nested.Value, error) {
 
 // wrongType is the error for an operand that cannot be what it has to.
 func wrongType(found nested.Value, need string) error {
-	return fault.New(fault.Malformed, "a "+nested.TypeName(found)).Needs(need, damaged)
+	return fault.New(fault.Malformed, "a "+nested.TypeName(found)).Needs(need, fault.MadeToDeceive)
 }
 
 // memo is what PUT remembered. Writers count from zero, so it is an array, in

@@ -168,7 +168,7 @@ func (m *machine) obj(*Op) error {
 		return err
 	}
 	if len(items) == 0 {
-		return fault.New(fault.Malformed, "no class above the mark").Needs("a class and its arguments", damaged)
+		return fault.New(fault.Malformed, "no class above the mark").Needs("a class and its arguments", fault.MadeToDeceive)
 	}
 	return m.call(Instance, items[0], m.pool.tuple(items[1:]))
 }

@@ -28,7 +28,7 @@ func (m *machine) frame(op *Op) error {
 	c := m.scanner.cursor
 	if left, ok := c.remaining(); ok && op.Int > left {
 		return fault.New(fault.Malformed, "a frame of "+strconv.FormatInt(op.Int, 10)+" bytes where "+
-			strconv.FormatInt(left, 10)+" remain").Needs("a whole frame", "the file was cut short or is damaged; get it again")
+			strconv.FormatInt(left, 10)+" remain").Needs("a whole frame", fault.CutShort)
 	}
 	m.framed = max(m.framed, c.Offset()+min(op.Int, math.MaxInt64-c.Offset()))
 	return nil
@@ -41,7 +41,7 @@ func (m *machine) stop(*Op) error {
 	}
 	if at := m.scanner.cursor.Offset(); at < m.framed {
 		return fault.New(fault.Malformed, "a frame that goes on for "+strconv.FormatInt(m.framed-at, 10)+" bytes behind the end").
-			Needs("a frame that ends with the pickle", damaged)
+			Needs("a frame that ends with the pickle", fault.MadeToDeceive)
 	}
 	m.result, m.done = v[0], true
 	return nil
@@ -105,7 +105,7 @@ func (m *machine) get(op *Op) error {
 	v, ok := m.memo.get(op.Int)
 	if !ok {
 		return fault.New(fault.Malformed, "memo slot "+strconv.FormatInt(op.Int, 10)+" is empty").
-			Needs("a slot that was filled before", damaged)
+			Needs("a slot that was filled before", fault.MadeToDeceive)
 	}
 	if m.forward != nil {
 		if instead, ok := m.forward[v]; ok {

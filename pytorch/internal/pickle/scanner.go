@@ -99,7 +99,7 @@ func (s *Scanner) total(op *Op) error {
 		return nil
 	}
 	return fault.New(fault.Malformed, "byte "+strconv.Itoa(int(op.Code))+" is no pickle opcode").
-		Needs("a pickle of protocol 0 to 5", "the file is damaged; get it again")
+		Needs("a pickle of protocol 0 to 5", fault.GetAgain)
 }
 
 func (o Opcode) known() bool { return names[o] != "" }
@@ -154,11 +154,11 @@ func (s *Scanner) counted(op *Op, kind argument) error {
 	}
 	if op.Int < 0 {
 		return fault.New(fault.Malformed, "a negative length "+strconv.FormatInt(op.Int, 10)).
-			Needs("a length of at least 0", "the file is damaged; get it again")
+			Needs("a length of at least 0", fault.GetAgain)
 	}
 	if left, ok := s.cursor.remaining(); ok && op.Int > left {
 		return fault.New(fault.Malformed, "a length of "+strconv.FormatInt(op.Int, 10)+" bytes where "+
-			strconv.FormatInt(left, 10)+" remain").Needs("as many bytes as the length says", "the file was cut short or is damaged; get it again")
+			strconv.FormatInt(left, 10)+" remain").Needs("as many bytes as the length says", fault.CutShort)
 	}
 	name, limit := "string bytes", s.limits.StringBytes
 	if op.Code == LONG1 || op.Code == LONG4 {

@@ -107,7 +107,7 @@ func parseFloat(text string) (nested.Value, error) {
 
 func notANumber(need, found string) error {
 	return fault.New(fault.Malformed, strconv.Quote(fault.Clean(found, maxQuote))+" is not "+need).
-		Needs(need, "the file is damaged; get it again")
+		Needs(need, fault.GetAgain)
 }
 
 const maxQuote = 60
@@ -116,7 +116,7 @@ const maxQuote = 60
 func parseString(line []byte) (string, error) {
 	text := strings.TrimRight(string(line), " \t\r")
 	if len(text) < 2 || text[0] != text[len(text)-1] || (text[0] != '\'' && text[0] != '"') {
-		return "", fault.New(fault.Malformed, "a string without quotes").Needs("a quoted string", "the file is damaged; get it again")
+		return "", fault.New(fault.Malformed, "a string without quotes").Needs("a quoted string", fault.GetAgain)
 	}
 	return unescape(text[1:len(text)-1], false)
 }
@@ -188,7 +188,7 @@ func unicodeEscape(out []byte, s string) ([]byte, int, error) {
 }
 
 func badEscape(found, need string) error {
-	return fault.New(fault.Malformed, "the escape "+fault.Clean(found, maxQuote)).Needs(need, "the file is damaged; get it again")
+	return fault.New(fault.Malformed, "the escape "+fault.Clean(found, maxQuote)).Needs(need, fault.GetAgain)
 }
 
 // appendCodePoint writes UTF-8, and surrogates too, as "surrogatepass" does.
